@@ -1,0 +1,19 @@
+#!/usr/bin/env python
+"""MaxClaw's commands: `python manage.py help` lists them."""
+
+import os
+import sys
+
+
+def main() -> None:
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "maxclaw.settings")
+    from maxclaw.embedded import database_for_command
+
+    from django.core.management import execute_from_command_line
+
+    with database_for_command(sys.argv[1:]):
+        execute_from_command_line(sys.argv)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,256 @@
+"""Django settings. Every variable is listed with its default in the README. Importing this starts nothing."""
+
+import sys
+from pathlib import Path
+
+from csp.constants import NONE, SELF
+
+from maxclaw import embedded_paths
+from maxclaw.configuration import ENVIRONMENT as env
+from maxclaw.configuration import ConfigurationError, database_settings, exit_with
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+TESTING = "pytest" in sys.modules
+
+
+def read() -> dict[str, object]:
+    """Every setting that comes from the environment."""
+    data_dir = env.path("MAXCLAW_DATA_DIR", BASE_DIR / "var")
+    role = env.choice("MAXCLAW_ROLE", "command", {"command", "web", "worker"})
+    database_url = env.text("DATABASE_URL")
+    embedded = not database_url
+    database = database_settings(database_url or embedded_paths.database_url(data_dir))
+    # The pool lives in the web role only: it does not survive the queue cluster's fork.
+    if role == "web":
+        options = dict(database["OPTIONS"])  # type: ignore[call-overload]
+        options["pool"] = {"min_size": 2, "max_size": DATABASE_THREADS, "timeout": 30}
+        database["OPTIONS"] = options
+    database["CONN_MAX_AGE"] = 0
+    database["DISABLE_SERVER_SIDE_CURSORS"] = True
+    database["TEST"] = {"SERIALIZE": False}
+    base_url = env.url("ANTHROPIC_BASE_URL")
+    model = env.text("MAXCLAW_MODEL")
+    if base_url and not model and not env.text("MAXCLAW_CATALOG"):
+        raise ConfigurationError(
+            "MAXCLAW_MODEL must name the model that the server at ANTHROPIC_BASE_URL offers."
+        )
+    secret_key = env.text("MAXCLAW_SECRET_KEY")
+    debug = env.flag("MAXCLAW_DEBUG", False)
+    return {
+        "DATA_DIR": data_dir,
+        "ROLE": role,
+        "DATABASE_EMBEDDED": embedded,
+        "DATABASES": {"default": database},
+        "DATABASE_LISTEN_URL": env.text("DATABASE_LISTEN_URL"),
+        "ANTHROPIC_API_KEY": env.text("ANTHROPIC_API_KEY"),
+        "ANTHROPIC_BASE_URL": base_url,
+        "MAXCLAW_MODEL": model,
+        "MAXCLAW_CATALOG": env.text("MAXCLAW_CATALOG"),
+        "EMULATOR_URL": env.url("MAXCLAW_EMULATOR_URL"),
+        "EMULATOR_PACE": env.choice("MAXCLAW_EMULATOR_PACE", "realistic", {"instant", "realistic"}),
+        "SECRET_KEY": secret_key or embedded_paths.secret_key(data_dir),
+        "DEBUG": debug,
+        "ALLOWED_HOSTS": env.words("MAXCLAW_ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"]),
+        "CSRF_TRUSTED_ORIGINS": env.words("MAXCLAW_TRUSTED_ORIGINS", []),
+        "MESSAGE_MAX_CHARS": env.number("MAXCLAW_MESSAGE_MAX_CHARS", 200_000, minimum=1),
+        "STEP_LIMIT": env.number("MAXCLAW_STEP_LIMIT", 40, minimum=1),
+        "LEASE_SECONDS": env.number("MAXCLAW_LEASE_SECONDS", 30, minimum=1),
+        "LEASE_RENEW_SECONDS": env.number("MAXCLAW_LEASE_RENEW_SECONDS", 10, minimum=1),
+        "POLL_SECONDS": env.number("MAXCLAW_POLL_SECONDS", 10, minimum=1),
+        "MODEL_STALL_SECONDS": env.number("MAXCLAW_MODEL_STALL_SECONDS", 120, minimum=1),
+        "MODEL_RETRIES": env.number("MAXCLAW_MODEL_RETRIES", 2),
+        "MODEL_RETRY_BASE_SECONDS": env.fraction("MAXCLAW_MODEL_RETRY_BASE_SECONDS", 0.5),
+        "BUDGET_USER_TOKENS": env.number("MAXCLAW_BUDGET_USER_TOKENS", 2_000_000),
+        "BUDGET_USER_DOLLARS": env.fraction("MAXCLAW_BUDGET_USER_DOLLARS", 2.0),
+        "BUDGET_SERVER_TOKENS": env.number("MAXCLAW_BUDGET_SERVER_TOKENS", 20_000_000),
+        "BUDGET_SERVER_DOLLARS": env.fraction("MAXCLAW_BUDGET_SERVER_DOLLARS", 20.0),
+        "TIME_ZONE": env.text("MAXCLAW_TIME_ZONE", "UTC"),
+        "LANGUAGE_CODE": env.choice("MAXCLAW_LANGUAGE", "en", {"en", "zh-hans"}),
+        "HTTPS": env.flag("MAXCLAW_HTTPS", False),
+    }
+
+
+# Database work in the ASGI process runs on this many threads, and its pool is of the same size.
+DATABASE_THREADS = 16
+
+try:
+    globals().update(read())
+except ConfigurationError as error:
+    exit_with(error)
+
+INSTALLED_APPS = [
+    "unfold",
+    "django.contrib.admin",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "whitenoise.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "django.contrib.postgres",
+    "channels",
+    "rest_framework",
+    "rest_framework.authtoken",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
+    "django_q",
+    "axes",
+    "csp",
+    "maxclaw",
+    "accounts",
+    "llm",
+    "threads",
+    "agent",
+    "chat",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.locale.LocaleMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "accounts.middleware.PreferencesMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_structlog.middlewares.RequestMiddleware",
+    "axes.middleware.AxesMiddleware",
+]
+
+AUTHENTICATION_BACKENDS = [
+    "axes.backends.AxesStandaloneBackend",
+    "django.contrib.auth.backends.ModelBackend",
+]
+AUTH_USER_MODEL = "accounts.User"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator"},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
+]
+LOGIN_URL = "login"
+LOGIN_REDIRECT_URL = "chat"
+LOGOUT_REDIRECT_URL = "login"
+AXES_FAILURE_LIMIT = 8
+AXES_COOLOFF_TIME = 0.25  # hours
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_RESET_ON_SUCCESS = True
+AXES_VERBOSE = False
+
+ROOT_URLCONF = "maxclaw.urls"
+ASGI_APPLICATION = "maxclaw.asgi.application"
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+CHANNEL_LAYERS = {"default": {"BACKEND": "chat.layer.NotifyChannelLayer"}}
+
+Q_CLUSTER = {
+    # Tick and executor only: claims, attempts and leases are rows of ours. With one task prefetched for each worker,
+    # retry must exceed timeout * (1 + (queue_limit + 1) / workers), or a slow task is delivered twice.
+    "name": "maxclaw",
+    "orm": "default",
+    "workers": 2,
+    "queue_limit": 1,
+    "bulk": 1,
+    "timeout": 900,
+    "retry": 2400,
+    "ack_failures": True,
+    "max_attempts": 1,
+    "catch_up": False,
+    "poll": 0.2,
+    "recycle": 200,
+    "max_rss": 700_000,
+    "save_limit": 1000,
+    "label": "Background queue",
+}
+
+REST_FRAMEWORK = {
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "rest_framework.authentication.SessionAuthentication",
+        "rest_framework.authentication.TokenAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_THROTTLE_CLASSES": ["rest_framework.throttling.UserRateThrottle"],
+    "DEFAULT_THROTTLE_RATES": {"user": "600/minute"},
+    "TEST_REQUEST_DEFAULT_FORMAT": "json",
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "MaxClaw",
+    "DESCRIPTION": "Conversations with an agent on a server of one's own.",
+    "VERSION": "0.1.0",
+    "SERVE_INCLUDE_SCHEMA": False,
+    "SWAGGER_UI_DIST": "SIDECAR",
+    "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
+    "REDOC_DIST": "SIDECAR",
+}
+
+USE_TZ = True
+USE_I18N = True
+LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
+LOCALE_PATHS = [BASE_DIR / "locale"]
+
+STATIC_URL = "static/"
+STATIC_ROOT = globals()["DATA_DIR"] / "static"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {
+        "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
+        if TESTING or globals()["DEBUG"]
+        else "whitenoise.storage.CompressedManifestStaticFilesStorage"
+    },
+}
+WHITENOISE_USE_FINDERS = TESTING or globals()["DEBUG"]
+
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [SELF],
+        "script-src": [SELF],
+        "style-src": [SELF],
+        "img-src": [SELF, "data:"],
+        "connect-src": [SELF],
+        "object-src": [NONE],
+        "base-uri": [NONE],
+        "form-action": [SELF],
+        "frame-ancestors": [NONE],
+    },
+}
+X_FRAME_OPTIONS = "DENY"
+SESSION_COOKIE_SAMESITE = "Lax"
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = globals()["HTTPS"]
+SECURE_CONTENT_TYPE_NOSNIFF = True
+SECURE_REFERRER_POLICY = "same-origin"
+SECURE_SSL_REDIRECT = False
+if globals()["HTTPS"]:
+    SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
+    SECURE_HSTS_SECONDS = 31_536_000
+DATA_UPLOAD_MAX_MEMORY_SIZE = 4_000_000
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "handlers": {"console": {"class": "logging.StreamHandler"}},
+    "root": {"handlers": ["console"], "level": "WARNING"},
+    "loggers": {
+        "maxclaw": {"level": "INFO"},
+        "django_structlog": {"level": "WARNING"},
+    },
+}
