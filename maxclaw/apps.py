@@ -1,0 +1,6 @@
+from django.apps import AppConfig
+
+
+class MaxclawConfig(AppConfig):
+    name = "maxclaw"
+    verbose_name = "MaxClaw"

@@ -1,0 +1,200 @@
+"""The records: threads, their generations, their messages.
+
+Ids of messages are their place in time: appending takes the thread's row lock, so within a thread they commit in
+order. What the database itself refuses is listed in `threads/rules.py`.
+"""
+
+import secrets
+
+from django.conf import settings
+from django.db import models
+from django.db.models import F, Q
+from django.utils.translation import gettext_lazy as _
+
+from llm.models import RequestHeader
+from maxclaw import clock
+
+CHANNEL_ALPHABET = "abcdefghijkmnpqrstuvwxyz23456789"
+CHANNEL_LENGTH = 12
+
+
+def new_channel() -> str:
+    """A short slug that cannot be guessed (60 bits) or misread (no l, o, 0, 1)."""
+    return "".join(secrets.choice(CHANNEL_ALPHABET) for _index in range(CHANNEL_LENGTH))
+
+
+class Thread(models.Model):
+    """One conversation. Holds its level (scope, island, category) and the lease of the turn that runs on it."""
+
+    class Kind(models.TextChoices):
+        MAIN = "main", _("main")
+        WEB = "web", _("conversation")
+        TASK = "task", _("task")
+
+    class Status(models.TextChoices):
+        ACTIVE = "active", _("active")
+        ARCHIVED = "archived", _("archived")
+        ENDED = "ended", _("ended")
+
+    class Scope(models.TextChoices):
+        OPEN = "open", _("open")
+        ISOLATED = "isolated", _("isolated")
+
+    class State(models.TextChoices):
+        IDLE = "idle", _("idle")
+        RUNNING = "running", _("running")
+        WAITING = "waiting", _("waiting for the user")
+
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    channel = models.CharField(max_length=20, unique=True, default=new_channel)
+    title = models.CharField(max_length=200, blank=True, default="")
+    kind = models.CharField(max_length=10, choices=Kind, default=Kind.WEB)
+    status = models.CharField(max_length=10, choices=Status, default=Status.ACTIVE)
+    parent = models.ForeignKey(
+        "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="children"
+    )
+    copied_from = models.ForeignKey(
+        "Message", null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
+    )
+    scope = models.CharField(max_length=10, choices=Scope, default=Scope.OPEN)
+    category = models.CharField(max_length=40, blank=True, default="")
+    island = models.ForeignKey("self", null=True, blank=True, on_delete=models.PROTECT, related_name="+")
+    model = models.CharField(
+        max_length=100,
+        blank=True,
+        default="",
+        help_text=_("the model that the user picked; blank: the router's"),
+    )
+    state = models.CharField(max_length=10, choices=State, default=State.IDLE)
+    lease_token = models.UUIDField(null=True, blank=True)
+    lease_until = models.DateTimeField(null=True, blank=True)
+    lease_holder = models.CharField(max_length=100, blank=True, default="")
+    created = models.DateTimeField(default=clock.now)
+    updated = models.DateTimeField(default=clock.now, help_text=_("when something was last said"))
+
+    class Meta:
+        verbose_name = _("conversation")
+        verbose_name_plural = _("conversations")
+        constraints = [
+            models.UniqueConstraint(
+                fields=["owner"], condition=Q(kind="main"), name="thread_one_main_per_owner"
+            ),
+            models.CheckConstraint(
+                condition=Q(scope="open", island__isnull=True) | Q(scope="isolated", island__isnull=False),
+                name="thread_isolated_has_island",
+            ),
+            models.CheckConstraint(
+                condition=Q(state="running", lease_token__isnull=False, lease_until__isnull=False)
+                | (~Q(state="running") & Q(lease_token__isnull=True, lease_until__isnull=True)),
+                name="thread_running_has_lease",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["owner", "status", "-updated"], name="thread_owner_list"),
+            models.Index(fields=["lease_until"], name="thread_lease", condition=Q(state="running")),
+        ]
+
+    def __str__(self) -> str:
+        return self.title or self.channel
+
+
+class Generation(models.Model):
+    """A stretch of a thread that one context holds. Opens with a frozen opening context, ends with a summary."""
+
+    class EndReason(models.TextChoices):
+        THRESHOLD = "threshold", _("the context filled up")
+        IDLE = "idle", _("the thread rested")
+        MANUAL = "manual", _("the user asked")
+        REWIND = "rewind", _("rewound")
+        IMPORT = "import", _("imported")
+        CLOSED = "closed", _("the thread was closed")
+
+    thread = models.ForeignKey(Thread, on_delete=models.CASCADE, related_name="generations")
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    ordinal = models.PositiveIntegerField()
+    opening = models.TextField(
+        null=True,
+        help_text=_("exact JSON of the opening context's content blocks; null until it is rendered"),
+    )
+    header = models.ForeignKey(RequestHeader, null=True, on_delete=models.PROTECT, related_name="+")
+    cut = models.IntegerField(default=0, help_text=_("prunes, rewinds and thinking drops so far"))
+    thinking_from = models.BigIntegerField(
+        default=0, help_text=_("rows below this id are sent without thinking")
+    )
+    summary = models.TextField(blank=True, default="")
+    started = models.DateTimeField(default=clock.now)
+    ended = models.DateTimeField(null=True)
+    end_reason = models.CharField(max_length=20, choices=EndReason, blank=True, default="")
+
+    class Meta:
+        verbose_name = _("generation")
+        verbose_name_plural = _("generations")
+        constraints = [
+            models.UniqueConstraint(fields=["thread", "ordinal"], name="generation_ordinal_once"),
+            models.UniqueConstraint(
+                fields=["thread"], condition=Q(ended__isnull=True), name="generation_one_live_per_thread"
+            ),
+            models.CheckConstraint(condition=Q(cut__gte=0), name="generation_cut_counts_up"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.thread_id}/{self.ordinal}"
+
+
+class Message(models.Model):
+    """One row of the record. `wire` is what a model saw or said, byte for byte; `text` is what a person reads.
+
+    Life of an assistant row: appended with neither when its answer starts, text growing only in turn events; both are
+    set once, when the answer ends. Every other row has both from the start.
+    """
+
+    class Role(models.TextChoices):
+        USER = "user", _("user")
+        ASSISTANT = "assistant", _("assistant")
+        TOOL = "tool", _("tool result")
+        EVENT = "event", _("event")
+
+    class LeftBecause(models.TextChoices):
+        COLD = "cold", _("moved out of the context")
+        SUPERSEDED = "superseded", _("rewound")
+
+    thread = models.ForeignKey(Thread, on_delete=models.CASCADE, related_name="messages")
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    generation = models.ForeignKey(Generation, on_delete=models.CASCADE, related_name="messages")
+    role = models.CharField(max_length=10, choices=Role)
+    text = models.TextField(blank=True, default="")
+    search_text = models.TextField(blank=True, default="")
+    wire = models.TextField(null=True, help_text=_("exact JSON of the content blocks; null: not sent"))
+    model = models.CharField(
+        max_length=100, blank=True, default="", help_text=_("catalog name of the model that said it")
+    )
+    tool_call_id = models.CharField(max_length=200, blank=True, default="")
+    is_error = models.BooleanField(default=False)
+    model_visible = models.BooleanField(default=True)
+    left_at_cut = models.IntegerField(null=True)
+    left_because = models.CharField(max_length=12, choices=LeftBecause, blank=True, default="")
+    copied_from = models.ForeignKey("self", null=True, on_delete=models.SET_NULL, related_name="copies")
+    meta = models.JSONField(default=dict)
+    created = models.DateTimeField(default=clock.now)
+
+    class Meta:
+        verbose_name = _("message")
+        verbose_name_plural = _("messages")
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(left_at_cut__isnull=True, left_because="")
+                | (Q(left_at_cut__isnull=False) & ~Q(left_because="")),
+                name="message_left_says_why",
+            ),
+            models.CheckConstraint(
+                condition=Q(copied_from__isnull=True) | ~Q(copied_from=F("id")),
+                name="message_no_copy_of_itself",
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["thread", "id"], name="message_thread_order"),
+            models.Index(fields=["generation", "id"], name="message_generation_order"),
+        ]
+
+    def __str__(self) -> str:
+        return f"m:{self.pk}"
