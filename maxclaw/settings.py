@@ -13,70 +13,61 @@ BASE_DIR = Path(__file__).resolve().parent.parent
 TESTING = "pytest" in sys.modules
 
 
-def read() -> dict[str, object]:
-    """Every setting that comes from the environment."""
-    data_dir = env.path("MAXCLAW_DATA_DIR", BASE_DIR / "var")
-    role = env.choice("MAXCLAW_ROLE", "command", {"command", "web", "worker"})
-    database_url = env.text("DATABASE_URL")
-    embedded = not database_url
-    database = database_settings(database_url or embedded_paths.database_url(data_dir))
-    # The pool lives in the web role only: it does not survive the queue cluster's fork.
-    if role == "web":
-        options = dict(database["OPTIONS"])  # type: ignore[call-overload]
-        options["pool"] = {"min_size": 2, "max_size": DATABASE_THREADS, "timeout": 30}
-        database["OPTIONS"] = options
-    database["CONN_MAX_AGE"] = 0
-    database["DISABLE_SERVER_SIDE_CURSORS"] = True
-    database["TEST"] = {"SERIALIZE": False}
-    base_url = env.url("ANTHROPIC_BASE_URL")
-    model = env.text("MAXCLAW_MODEL")
-    if base_url and not model and not env.text("MAXCLAW_CATALOG"):
-        raise ConfigurationError(
-            "MAXCLAW_MODEL must name the model that the server at ANTHROPIC_BASE_URL offers."
-        )
-    secret_key = env.text("MAXCLAW_SECRET_KEY")
-    debug = env.flag("MAXCLAW_DEBUG", False)
-    return {
-        "DATA_DIR": data_dir,
-        "ROLE": role,
-        "DATABASE_EMBEDDED": embedded,
-        "DATABASES": {"default": database},
-        "DATABASE_LISTEN_URL": env.text("DATABASE_LISTEN_URL"),
-        "ANTHROPIC_API_KEY": env.text("ANTHROPIC_API_KEY"),
-        "ANTHROPIC_BASE_URL": base_url,
-        "MAXCLAW_MODEL": model,
-        "MAXCLAW_CATALOG": env.text("MAXCLAW_CATALOG"),
-        "EMULATOR_URL": env.url("MAXCLAW_EMULATOR_URL"),
-        "EMULATOR_PACE": env.choice("MAXCLAW_EMULATOR_PACE", "realistic", {"instant", "realistic"}),
-        "SECRET_KEY": secret_key or embedded_paths.secret_key(data_dir),
-        "DEBUG": debug,
-        "ALLOWED_HOSTS": env.words("MAXCLAW_ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"]),
-        "CSRF_TRUSTED_ORIGINS": env.words("MAXCLAW_TRUSTED_ORIGINS", []),
-        "MESSAGE_MAX_CHARS": env.number("MAXCLAW_MESSAGE_MAX_CHARS", 200_000, minimum=1),
-        "STEP_LIMIT": env.number("MAXCLAW_STEP_LIMIT", 40, minimum=1),
-        "LEASE_SECONDS": env.number("MAXCLAW_LEASE_SECONDS", 30, minimum=1),
-        "LEASE_RENEW_SECONDS": env.number("MAXCLAW_LEASE_RENEW_SECONDS", 10, minimum=1),
-        "POLL_SECONDS": env.number("MAXCLAW_POLL_SECONDS", 10, minimum=1),
-        "MODEL_STALL_SECONDS": env.number("MAXCLAW_MODEL_STALL_SECONDS", 120, minimum=1),
-        "MODEL_RETRIES": env.number("MAXCLAW_MODEL_RETRIES", 2),
-        "MODEL_RETRY_BASE_SECONDS": env.fraction("MAXCLAW_MODEL_RETRY_BASE_SECONDS", 0.5),
-        "BUDGET_USER_TOKENS": env.number("MAXCLAW_BUDGET_USER_TOKENS", 2_000_000),
-        "BUDGET_USER_DOLLARS": env.fraction("MAXCLAW_BUDGET_USER_DOLLARS", 2.0),
-        "BUDGET_SERVER_TOKENS": env.number("MAXCLAW_BUDGET_SERVER_TOKENS", 20_000_000),
-        "BUDGET_SERVER_DOLLARS": env.fraction("MAXCLAW_BUDGET_SERVER_DOLLARS", 20.0),
-        "TIME_ZONE": env.text("MAXCLAW_TIME_ZONE", "UTC"),
-        "LANGUAGE_CODE": env.choice("MAXCLAW_LANGUAGE", "en", {"en", "zh-hans"}),
-        "HTTPS": env.flag("MAXCLAW_HTTPS", False),
-    }
-
-
 # Database work in the ASGI process runs on this many threads, and its pool is of the same size.
 DATABASE_THREADS = 16
 
 try:
-    globals().update(read())
+    DATA_DIR = env.path("MAXCLAW_DATA_DIR", BASE_DIR / "var")
+    ROLE = env.choice("MAXCLAW_ROLE", "command", {"command", "web", "worker"})
+    DATABASE_EMBEDDED = not env.text("DATABASE_URL")
+    database_url = env.text("DATABASE_URL") or embedded_paths.database_url(DATA_DIR)
+    DATABASES = {"default": database_settings(database_url)}
+    DATABASE_LISTEN_URL = env.text("DATABASE_LISTEN_URL")
+    if DATABASE_LISTEN_URL:
+        database_settings(DATABASE_LISTEN_URL, "DATABASE_LISTEN_URL")
+    HOST = env.text("MAXCLAW_HOST", "127.0.0.1")
+    PORT = env.number("MAXCLAW_PORT", 8000, minimum=1, maximum=65_535)
+    ADMIN_PASSWORD = env.text("MAXCLAW_ADMIN_PASSWORD")
+    ANTHROPIC_API_KEY = env.text("ANTHROPIC_API_KEY")
+    ANTHROPIC_BASE_URL = env.url("ANTHROPIC_BASE_URL")
+    MAXCLAW_MODEL = env.text("MAXCLAW_MODEL")
+    MAXCLAW_CATALOG = env.text("MAXCLAW_CATALOG")
+    if ANTHROPIC_BASE_URL and not MAXCLAW_MODEL and not MAXCLAW_CATALOG:
+        raise ConfigurationError(
+            "MAXCLAW_MODEL must name the model that the server at ANTHROPIC_BASE_URL offers."
+        )
+    EMULATOR_URL = env.url("MAXCLAW_EMULATOR_URL")
+    EMULATOR_PACE = env.choice("MAXCLAW_EMULATOR_PACE", "realistic", {"instant", "realistic"})
+    SECRET_KEY = env.text("MAXCLAW_SECRET_KEY") or embedded_paths.secret_key(DATA_DIR)
+    DEBUG = env.flag("MAXCLAW_DEBUG", False)
+    ALLOWED_HOSTS = env.words("MAXCLAW_ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"])
+    CSRF_TRUSTED_ORIGINS = env.words("MAXCLAW_TRUSTED_ORIGINS", [])
+    HTTPS = env.flag("MAXCLAW_HTTPS", False)
+    MESSAGE_MAX_CHARS = env.number("MAXCLAW_MESSAGE_MAX_CHARS", 200_000, minimum=1)
+    STEP_LIMIT = env.number("MAXCLAW_STEP_LIMIT", 40, minimum=1)
+    LEASE_SECONDS = env.number("MAXCLAW_LEASE_SECONDS", 30, minimum=1)
+    LEASE_RENEW_SECONDS = env.number("MAXCLAW_LEASE_RENEW_SECONDS", 10, minimum=1)
+    POLL_SECONDS = env.number("MAXCLAW_POLL_SECONDS", 10, minimum=1)
+    MODEL_STALL_SECONDS = env.number("MAXCLAW_MODEL_STALL_SECONDS", 120, minimum=1)
+    MODEL_RETRIES = env.number("MAXCLAW_MODEL_RETRIES", 2)
+    MODEL_RETRY_BASE_SECONDS = env.fraction("MAXCLAW_MODEL_RETRY_BASE_SECONDS", 0.5)
+    BUDGET_USER_TOKENS = env.number("MAXCLAW_BUDGET_USER_TOKENS", 2_000_000)
+    BUDGET_USER_DOLLARS = env.fraction("MAXCLAW_BUDGET_USER_DOLLARS", 2.0)
+    BUDGET_SERVER_TOKENS = env.number("MAXCLAW_BUDGET_SERVER_TOKENS", 20_000_000)
+    BUDGET_SERVER_DOLLARS = env.fraction("MAXCLAW_BUDGET_SERVER_DOLLARS", 20.0)
+    TIME_ZONE = env.time_zone("MAXCLAW_TIME_ZONE", "UTC")
+    LANGUAGE_CODE = env.choice("MAXCLAW_LANGUAGE", "en", {"en", "zh-hans"})
 except ConfigurationError as error:
     exit_with(error)
+
+# The pool lives in the web role only: it does not survive the queue cluster's fork.
+if ROLE == "web":
+    DATABASES["default"]["OPTIONS"]["pool"] = {"min_size": 2, "max_size": DATABASE_THREADS, "timeout": 30}
+DATABASES["default"] |= {
+    "CONN_MAX_AGE": 0,
+    "DISABLE_SERVER_SIDE_CURSORS": True,
+    "TEST": {"SERIALIZE": False},
+}
 
 INSTALLED_APPS = [
     "unfold",
@@ -162,8 +153,9 @@ TEMPLATES = [
 CHANNEL_LAYERS = {"default": {"BACKEND": "chat.layer.NotifyChannelLayer"}}
 
 Q_CLUSTER = {
-    # Tick and executor only: claims, attempts and leases are rows of ours. With one task prefetched for each worker,
-    # retry must exceed timeout * (1 + (queue_limit + 1) / workers), or a slow task is delivered twice.
+    # Tick and executor only: claims, attempts and leases are rows of ours. With one task prefetched for each
+    # worker, retry must exceed timeout * (1 + (queue_limit + 1) / workers), or a slow task is delivered
+    # twice.
     "name": "maxclaw",
     "orm": "default",
     "workers": 2,
@@ -208,17 +200,17 @@ LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
 LOCALE_PATHS = [BASE_DIR / "locale"]
 
 STATIC_URL = "static/"
-STATIC_ROOT = globals()["DATA_DIR"] / "static"
+STATIC_ROOT = DATA_DIR / "static"
 STATICFILES_DIRS = [BASE_DIR / "static"]
 STORAGES = {
     "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
     "staticfiles": {
         "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
-        if TESTING or globals()["DEBUG"]
+        if TESTING or DEBUG
         else "whitenoise.storage.CompressedManifestStaticFilesStorage"
     },
 }
-WHITENOISE_USE_FINDERS = TESTING or globals()["DEBUG"]
+WHITENOISE_USE_FINDERS = TESTING or DEBUG
 
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
@@ -235,11 +227,11 @@ CONTENT_SECURITY_POLICY = {
 }
 X_FRAME_OPTIONS = "DENY"
 SESSION_COOKIE_SAMESITE = "Lax"
-SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = globals()["HTTPS"]
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"
 SECURE_SSL_REDIRECT = False
-if globals()["HTTPS"]:
+if HTTPS:
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
     SECURE_HSTS_SECONDS = 31_536_000
 DATA_UPLOAD_MAX_MEMORY_SIZE = 4_000_000

@@ -15,7 +15,8 @@ UNSAFE_AND_FAST = ["fsync=off", "synchronous_commit=off", "full_page_writes=off"
 
 
 class TemporaryCluster:
-    """A cluster in a folder of its own. A lock marks it as in use; the folder of a killed run is removed by the next."""
+    """A cluster in a folder of its own. A lock marks it as in use; the folder of a killed run is removed by
+    the next."""
 
     def __init__(self) -> None:
         remove_left_over()

@@ -1,7 +1,8 @@
-"""The environment of a test run: a pytest plugin, loaded before Django's settings are (`-p` in pyproject.toml).
+"""The environment of a test run: a pytest plugin, loaded before Django's settings are (`-p` in
+pyproject.toml).
 
-The person's own variables stay out: no test reaches their database, their data folder or a model that costs money.
-Only DATABASE_URL counts: set, the run uses that server instead of a temporary one.
+The person's own variables stay out: no test reaches their database, their data folder or a model that costs
+money. Only DATABASE_URL counts: set, the run uses that server instead of a temporary one.
 """
 
 import os
