@@ -1,0 +1,83 @@
+"""Database work of asynchronous code: synchronous units on threads of their own.
+
+Left to Django's default every coroutine shares one database thread. Here each unit takes one of
+settings.DATABASE_THREADS threads and a connection of the pool for as long as it runs.
+"""
+
+import asyncio
+import os
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import ParamSpec, TypeVar
+
+from asgiref.sync import sync_to_async
+from django.conf import settings
+from django.db import connections
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_executor: ThreadPoolExecutor | None = None
+_making = threading.Lock()
+
+
+def _get_executor() -> ThreadPoolExecutor:
+    global _executor
+    with _making:
+        if _executor is None:
+            _executor = ThreadPoolExecutor(settings.DATABASE_THREADS, thread_name_prefix="database")
+        return _executor
+
+
+def _forget_executor() -> None:
+    """A forked child has none of its parent's threads."""
+    global _executor, _making
+    _executor, _making = None, threading.Lock()
+
+
+os.register_at_fork(after_in_child=_forget_executor)
+
+
+async def in_database(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """Run one synchronous unit of database work off the event loop; returns and raises what the unit does.
+
+    The thread's connections are closed after it, which hands them back to the pool. A unit that has started
+    is waited for even when the caller is cancelled, and CancelledError raised only then: whatever the caller
+    does next sees the unit done and never races with it. A cancelled caller cannot know whether it committed.
+    """
+
+    def unit() -> R:
+        try:
+            return function(*args, **kwargs)
+        finally:
+            connections.close_all()
+
+    work = asyncio.ensure_future(sync_to_async(unit, thread_sensitive=False, executor=_get_executor())())
+    try:
+        return await asyncio.shield(work)
+    except asyncio.CancelledError:
+        await _wait_for(work)
+        raise
+
+
+async def _wait_for(work: "asyncio.Future[R]") -> None:
+    while not work.done():
+        try:
+            await asyncio.wait([work])
+        except asyncio.CancelledError:
+            continue
+    if not work.cancelled():
+        work.exception()  # read, so that asyncio does not report it as lost
+
+
+def close_all() -> None:
+    """Wait for running units, end the threads and close the pool: for tests and for the end of a process."""
+    global _executor
+    with _making:
+        executor, _executor = _executor, None
+    if executor is not None:
+        executor.shutdown(wait=True)
+    for connection in connections.all(initialized_only=True):
+        if hasattr(connection, "close_pool"):
+            connection.close_pool()
