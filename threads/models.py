@@ -1,7 +1,7 @@
 """The records: threads, their generations, their messages.
 
-Ids of messages are their place in time: appending takes the thread's row lock, so within a thread they commit in
-order. What the database itself refuses is listed in `threads/rules.py`.
+Ids of messages are their place in time: appending takes the thread's row lock, so within a thread they commit
+in order. What the database itself refuses is listed in `threads/rules.py`.
 """
 
 import secrets
@@ -24,7 +24,7 @@ def new_channel() -> str:
 
 
 class Thread(models.Model):
-    """One conversation. Holds its level (scope, island, category) and the lease of the turn that runs on it."""
+    """One conversation, with its level (scope, island, category) and the lease of the turn that runs on it."""
 
     class Kind(models.TextChoices):
         MAIN = "main", _("main")
@@ -72,6 +72,9 @@ class Thread(models.Model):
     created = models.DateTimeField(default=clock.now)
     updated = models.DateTimeField(default=clock.now, help_text=_("when something was last said"))
 
+    # The transaction in which this object's row was locked, see `threads.transcript.lock_thread`.
+    locked_in: object | None = None
+
     class Meta:
         verbose_name = _("conversation")
         verbose_name_plural = _("conversations")
@@ -99,7 +102,7 @@ class Thread(models.Model):
 
 
 class Generation(models.Model):
-    """A stretch of a thread that one context holds. Opens with a frozen opening context, ends with a summary."""
+    """A stretch of a thread that one context holds: opens with a frozen context, ends with a summary."""
 
     class EndReason(models.TextChoices):
         THRESHOLD = "threshold", _("the context filled up")
@@ -112,7 +115,7 @@ class Generation(models.Model):
     thread = models.ForeignKey(Thread, on_delete=models.CASCADE, related_name="generations")
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     ordinal = models.PositiveIntegerField()
-    opening = models.TextField(
+    opening = models.TextField(  # noqa: DJ001 (null: not rendered yet)
         null=True,
         help_text=_("exact JSON of the opening context's content blocks; null until it is rendered"),
     )
@@ -142,10 +145,10 @@ class Generation(models.Model):
 
 
 class Message(models.Model):
-    """One row of the record. `wire` is what a model saw or said, byte for byte; `text` is what a person reads.
+    """One row of the record. `wire` is what a model saw or said, byte for byte; `text` is for people.
 
-    Life of an assistant row: appended with neither when its answer starts, text growing only in turn events; both are
-    set once, when the answer ends. Every other row has both from the start.
+    Life of an assistant row: appended with neither when its answer starts, text growing only in turn events;
+    both are set once, when the answer ends. Every other row has both from the start.
     """
 
     class Role(models.TextChoices):
@@ -164,7 +167,9 @@ class Message(models.Model):
     role = models.CharField(max_length=10, choices=Role)
     text = models.TextField(blank=True, default="")
     search_text = models.TextField(blank=True, default="")
-    wire = models.TextField(null=True, help_text=_("exact JSON of the content blocks; null: not sent"))
+    wire = models.TextField(  # noqa: DJ001 (null: not sent)
+        null=True, help_text=_("exact JSON of the content blocks; null: not sent")
+    )
     model = models.CharField(
         max_length=100, blank=True, default="", help_text=_("catalog name of the model that said it")
     )

@@ -1,4 +1,4 @@
-"""What the records tell the apps above, after commit. Receivers connect from above; nothing here imports upward."""
+"""What the records tell the apps above, after commit. Receivers connect from above."""
 
 import enum
 from typing import Any
@@ -25,7 +25,7 @@ class SettledReason(enum.StrEnum):
 
 # Sent after commit with `thread` (its id) and `reason` (a SettledReason).
 thread_settled = Signal()
-# Sent after commit with `thread` (its id): words, a card's answer, an edit or a retry, whatever they came through.
+# Sent after commit with `thread` (its id): words, a card's answer, an edit or a retry, by any way in.
 user_spoke = Signal()
 
 

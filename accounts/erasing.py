@@ -1,0 +1,107 @@
+"""Erasing and exporting: one way, whatever app, admin page or command asks for it.
+
+Each app that keeps something of a person has an `erasure.py` with any of these functions:
+
+- `export(user)`: yields one JSON-ready dict for each record of the user's;
+- `erase_user(user)`: erases or empties what it keeps of the user;
+- `erase_thread(thread)`: the same for one thread;
+- `also_erased(thread)`: yields threads that go along when this one goes;
+- `threads_of(user)`: yields the user's threads;
+- `narrow_thread(thread)`: adjusts what it keeps beside a thread that just became stricter;
+- `move_island(old_id, new_id)`: an island whose root goes is named after another of its threads;
+- `forget_fact(fact)`: takes out what it keeps of one fact.
+
+They run inside one transaction, upper apps first, so that rows go before what they refer to.
+"""
+
+import sys
+from collections.abc import Iterator
+from types import ModuleType
+from typing import Any
+
+from django.apps import apps
+from django.contrib.admin.models import LogEntry
+from django.contrib.contenttypes.models import ContentType
+from django.db import models, transaction
+from django.utils.module_loading import autodiscover_modules
+
+from accounts.models import User
+
+
+def registered() -> list[ModuleType]:
+    """Every app's erasure module, the uppermost app first."""
+    autodiscover_modules("erasure")
+    names = [f"{config.name}.erasure" for config in reversed(list(apps.get_app_configs()))]
+    return [sys.modules[name] for name in names if name in sys.modules]
+
+
+def export_user(user: User) -> Iterator[dict[str, Any]]:
+    """Everything of a person's, record by record, from the account upwards."""
+    for module in reversed(registered()):
+        if hasattr(module, "export"):
+            yield from module.export(user)
+
+
+@transaction.atomic
+def erase_thread(thread: models.Model) -> None:
+    """Erase one thread with all that is kept beside it, its tasks too. Facts proved only there go with it;
+    model calls keep their numbers and lose what they speak of."""
+    modules = registered()
+    going = {thread.pk: thread}
+    for module in modules:
+        if hasattr(module, "also_erased"):
+            going.update({other.pk: other for other in module.also_erased(thread)})
+    # A running turn locks the thread before anything else, so whoever erases it does too.
+    _lock(list(going.values()))
+    for pk in sorted(going, reverse=True):
+        _run(modules, "erase_thread", going[pk])
+
+
+@transaction.atomic
+def erase_user(user: User) -> None:
+    """Erase a person: every thread, fact, file and session of theirs, and the account."""
+    modules = registered()
+    _lock(
+        [thread for module in modules if hasattr(module, "threads_of") for thread in module.threads_of(user)]
+    )
+    _run(modules, "erase_user", user)
+
+
+def narrow_thread(thread: models.Model) -> None:
+    """Let every app adjust what it keeps beside a thread that just became stricter."""
+    _run(registered(), "narrow_thread", thread)
+
+
+def move_island(old_id: int, new_id: int) -> None:
+    """Let every app rename an island."""
+    _run(registered(), "move_island", old_id, new_id)
+
+
+def forget_fact(fact: models.Model) -> None:
+    """Let every app take out what it keeps of one fact."""
+    _run(registered(), "forget_fact", fact)
+
+
+def empty_admin_log(rows: type[models.Model], pks: list[Any]) -> None:
+    """Keep that something was done to these rows in the admin, and blank what it called them."""
+    LogEntry.objects.filter(
+        content_type=ContentType.objects.get_for_model(rows), object_id__in=[str(pk) for pk in pks]
+    ).update(object_repr="", change_message="")
+
+
+def _run(modules: list[ModuleType], name: str, *arguments: Any) -> None:
+    for module in modules:
+        if hasattr(module, name):
+            with transaction.atomic():
+                getattr(module, name)(*arguments)
+
+
+def _lock(rows: list[models.Model]) -> None:
+    if rows:
+        manager = type(rows[0])._default_manager
+        list(
+            manager.select_for_update()
+            .filter(pk__in=[row.pk for row in rows])
+            .order_by("pk")
+            .values_list("pk")
+        )
