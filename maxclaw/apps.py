@@ -1,6 +1,21 @@
+import os
+
 from django.apps import AppConfig
+from django.conf import settings
+
+from maxclaw.processes import SUPERVISOR_VARIABLE, die_with_parent, forks_die_with_parent
 
 
 class MaxclawConfig(AppConfig):
     name = "maxclaw"
     verbose_name = "MaxClaw"
+
+    def ready(self) -> None:
+        if os.environ.get(SUPERVISOR_VARIABLE):
+            # Also for the process that a reloading server starts, which no supervisor started itself.
+            die_with_parent(os.getppid())
+        if settings.ROLE == "worker":
+            from maxclaw.heartbeat import listen_to_workers
+
+            forks_die_with_parent()
+            listen_to_workers()

@@ -10,6 +10,9 @@ from pathlib import Path
 from typing import IO, Any
 
 PR_SET_PDEATHSIG = 1
+# Set in the environment of what `serve` starts: such a process, and what it starts in turn, ends with its
+# parent.
+SUPERVISOR_VARIABLE = "MAXCLAW_SUPERVISOR"
 # Loaded before any fork: the dynamic loader's locks are not safe in a forked child.
 _libc = ctypes.CDLL(None, use_errno=True) if sys.platform == "linux" else None
 
@@ -26,6 +29,16 @@ def die_with_parent(parent: int, death_signal: int = signal.SIGKILL) -> None:
     _libc.prctl(PR_SET_PDEATHSIG, int(death_signal), 0, 0, 0)
     if os.getppid() != parent:
         os._exit(1)
+
+
+def forks_die_with_parent() -> None:
+    """Have every process that this one forks from now on, and those that they fork, end with its parent."""
+    parents: list[int] = []
+    os.register_at_fork(
+        before=lambda: parents.append(os.getpid()),
+        after_in_parent=parents.clear,
+        after_in_child=lambda: die_with_parent(parents[-1]),
+    )
 
 
 def spawn(
