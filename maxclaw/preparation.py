@@ -1,0 +1,109 @@
+"""What a database and a data folder need before the server starts: done once, checked at every start."""
+
+import hashlib
+import secrets
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+import psycopg
+from django.conf import settings
+from django.contrib.staticfiles.finders import get_finders
+from django.core.management import call_command
+from django.db import connection
+from django.db.utils import OperationalError
+
+from maxclaw.heartbeat import forget_old
+from maxclaw.schedule import ADVISORY_LOCK_SPACE, PREPARATION_LOCK, ensure_schedule
+
+MINIMUM_POSTGRESQL = 15
+FIRST_USER = "admin"
+
+
+class PreparationError(Exception):
+    """The server cannot start. The text says in one sentence what to change."""
+
+
+@dataclass(frozen=True)
+class Login:
+    """How to sign in: a user name, and the password when it was made just now."""
+
+    username: str
+    password: str | None
+
+
+def prepare_database() -> Login:
+    """Migrations, the first user and the schedule; several servers may do this at once.
+
+    Raises PreparationError when the database cannot be used.
+    """
+    check_database()
+    with _one_at_a_time():
+        call_command("migrate", interactive=False, verbosity=0)
+        login = ensure_first_user()
+        ensure_schedule()
+        forget_old()
+    connection.close()
+    return login
+
+
+def check_database() -> None:
+    """Raise PreparationError when the database does not answer or is too old."""
+    try:
+        connection.ensure_connection()
+    except OperationalError as error:
+        reason = str(error).strip().splitlines()[0]
+        raise PreparationError(f"The database does not answer ({reason}). Check DATABASE_URL.") from None
+    version = connection.pg_version // 10_000
+    if version < MINIMUM_POSTGRESQL:
+        raise PreparationError(
+            f"The database is PostgreSQL {version}; MaxClaw needs {MINIMUM_POSTGRESQL} or newer."
+        )
+
+
+@contextmanager
+def _one_at_a_time() -> Iterator[None]:
+    # A connection of its own: the lock has to outlive each migration's transaction.
+    parameters = {**connection.get_connection_params(), "autocommit": True}
+    parameters.pop("pool", None)
+    with psycopg.connect(**parameters) as lock:
+        lock.execute("SELECT pg_advisory_lock(%s, %s)", [ADVISORY_LOCK_SPACE, PREPARATION_LOCK])
+        yield
+
+
+def ensure_first_user() -> Login:
+    """Make the user `admin` in a database without users. Its password is MAXCLAW_ADMIN_PASSWORD or a random
+    one."""
+    from accounts.models import User
+
+    first = User.objects.filter(is_superuser=True, is_active=True).order_by("id").first()
+    if first is None and not User.objects.exists():
+        password = settings.ADMIN_PASSWORD or secrets.token_urlsafe(12)
+        User.objects.create_superuser(FIRST_USER, password=password)
+        return Login(FIRST_USER, password)
+    return Login(first.get_username() if first else "", None)
+
+
+def collect_static_files() -> None:
+    """Gather and compress static files, unless they are as they were at the last time."""
+    digest = hashlib.sha256()
+    for finder in get_finders():
+        for path, storage in finder.list([]):
+            modified = storage.get_modified_time(path).timestamp()
+            digest.update(f"{storage.path(path)} {storage.size(path)} {modified}\n".encode())
+    stamp = settings.STATIC_ROOT / ".collected"
+    if stamp.exists() and stamp.read_text() == digest.hexdigest():
+        return
+    call_command("collectstatic", interactive=False, verbosity=0, clear=True)
+    stamp.write_text(digest.hexdigest())
+
+
+def model_line() -> str:
+    """Which model answers, in words for the person who started the server."""
+    if settings.ANTHROPIC_BASE_URL:
+        return f"{settings.MAXCLAW_MODEL or 'the catalog'} at {settings.ANTHROPIC_BASE_URL}"
+    if settings.ANTHROPIC_API_KEY:
+        return settings.MAXCLAW_MODEL or "Claude, through the Anthropic API"
+    return (
+        "the built-in emulator, which follows rules and is no language model (set ANTHROPIC_API_KEY for one)"
+    )
