@@ -24,7 +24,7 @@ def new_channel() -> str:
 
 
 class Thread(models.Model):
-    """One conversation, with its level (scope, island, category) and the lease of the turn that runs on it."""
+    """One conversation, with its level (scope, island, category) and the lease of the turn running on it."""
 
     class Kind(models.TextChoices):
         MAIN = "main", _("main")
@@ -58,7 +58,8 @@ class Thread(models.Model):
     )
     scope = models.CharField(max_length=10, choices=Scope, default=Scope.OPEN)
     category = models.CharField(max_length=40, blank=True, default="")
-    island = models.ForeignKey("self", null=True, blank=True, on_delete=models.PROTECT, related_name="+")
+    # Restricted, not protected: an island's root names itself, and may go together with all that stand on it.
+    island = models.ForeignKey("self", null=True, blank=True, on_delete=models.RESTRICT, related_name="+")
     model = models.CharField(
         max_length=100,
         blank=True,
@@ -91,6 +92,8 @@ class Thread(models.Model):
                 | (~Q(state="running") & Q(lease_token__isnull=True, lease_until__isnull=True)),
                 name="thread_running_has_lease",
             ),
+            # What composite foreign keys of rows that carry their thread's owner refer to.
+            models.UniqueConstraint(fields=["id", "owner"], name="thread_id_with_owner"),
         ]
         indexes = [
             models.Index(fields=["owner", "status", "-updated"], name="thread_owner_list"),
@@ -138,6 +141,7 @@ class Generation(models.Model):
                 fields=["thread"], condition=Q(ended__isnull=True), name="generation_one_live_per_thread"
             ),
             models.CheckConstraint(condition=Q(cut__gte=0), name="generation_cut_counts_up"),
+            models.UniqueConstraint(fields=["id", "thread"], name="generation_id_with_thread"),
         ]
 
     def __str__(self) -> str:

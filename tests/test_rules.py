@@ -1,0 +1,44 @@
+"""The list of database rules is whole: no trigger without its sentence, no sentence without its trigger."""
+
+import sys
+
+import pytest
+from django.apps import apps
+from django.db import connection
+from django.utils.module_loading import autodiscover_modules
+
+
+def rule_modules():
+    autodiscover_modules("rules")
+    names = [f"{config.name}.rules" for config in apps.get_app_configs()]
+    return [sys.modules[name] for name in names if name in sys.modules]
+
+
+@pytest.mark.django_db
+def test_triggers_in_the_database_are_the_written_list():
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT tgname FROM pg_trigger WHERE NOT tgisinternal ORDER BY tgname")
+        found = [name for (name,) in cursor.fetchall()]
+    written = sorted(name for module in rule_modules() for name in module.TRIGGERS)
+    assert found == written
+
+
+@pytest.mark.django_db
+def test_trigger_functions_pin_their_search_path():
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT p.proname, p.proconfig FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid"
+            " WHERE NOT t.tgisinternal"
+        )
+        assert all("search_path=pg_catalog, public" in (config or []) for _name, config in cursor.fetchall())
+
+
+@pytest.mark.django_db
+def test_every_named_rule_exists_in_the_database():
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT conname FROM pg_constraint UNION SELECT tgname FROM pg_trigger"
+            " UNION SELECT relname FROM pg_class"
+        )
+        found = {name for (name,) in cursor.fetchall()}
+    assert [name for module in rule_modules() for name in module.RULES if name not in found] == []
