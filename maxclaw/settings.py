@@ -70,8 +70,8 @@ DATABASES["default"] |= {
 }
 
 INSTALLED_APPS = [
-    "unfold",
-    "django.contrib.admin",
+    "unfold.apps.BasicAppConfig",
+    "maxclaw.admin_app.MaxclawAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -130,6 +130,7 @@ AXES_COOLOFF_TIME = 0.25  # hours
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_RESET_ON_SUCCESS = True
 AXES_VERBOSE = False
+AXES_LOCKOUT_CALLABLE = "chat.pages.locked_out"
 
 ROOT_URLCONF = "maxclaw.urls"
 ASGI_APPLICATION = "maxclaw.asgi.application"

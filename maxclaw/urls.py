@@ -1,4 +1,10 @@
-from django.contrib import admin
-from django.urls import path
+"""Addresses of the whole server."""
 
-urlpatterns = [path("admin/", admin.site.urls)]
+from django.contrib import admin
+from django.urls import include, path
+
+urlpatterns = [
+    path("health/", include("maxclaw.health")),
+    path("admin/", admin.site.urls),
+    path("", include("chat.urls")),
+]

@@ -1,0 +1,173 @@
+"""The REST API: the same entry points as the page's socket, for programs. Every error is {"code",
+"reason"}."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.utils.translation import gettext as _
+from drf_spectacular.utils import extend_schema
+from rest_framework import status
+from rest_framework.request import Request
+from rest_framework.response import Response
+from rest_framework.views import APIView
+
+from accounts.models import User
+from agent.projection import item_view, thread_view
+from agent.questions import answer_question
+from agent.refusals import Refused
+from agent.sending import send
+from agent.stopping import stop
+from chat import api_shapes as shapes
+from chat import conversations
+from chat.presentation import present_messages
+from chat.replay import earlier_messages
+from chat.snapshot import snapshot
+from threads.access import NoSuchThread, access_thread
+from threads.lifecycle import LifecycleRefused
+from threads.models import Thread
+
+NOT_FOUND = {404: shapes.ErrorShape}
+REFUSED = {**NOT_FOUND, 409: shapes.ErrorShape}
+# Everything else that is refused is a conflict with how the conversation stands.
+STATUS_OF_CODE = {
+    "no-such-thread": status.HTTP_404_NOT_FOUND,
+    "empty": status.HTTP_400_BAD_REQUEST,
+    "bad-key": status.HTTP_400_BAD_REQUEST,
+    "too-long": status.HTTP_413_REQUEST_ENTITY_TOO_LARGE,
+}
+
+
+class Endpoint(APIView):
+    """What every endpoint has: the signed-in user, checked input, and refusals as answers."""
+
+    @property
+    def user(self) -> User:
+        assert isinstance(self.request.user, User)
+        return self.request.user
+
+    def checked(self, shape: Callable[..., Any], data: Any) -> dict[str, Any]:
+        """The input in this shape; a 400 that names the fields otherwise."""
+        serializer = shape(data=data)
+        serializer.is_valid(raise_exception=True)
+        values: dict[str, Any] = serializer.validated_data
+        return values
+
+    def handle_exception(self, exc: Exception) -> Response:
+        if isinstance(exc, NoSuchThread | Thread.DoesNotExist):
+            return error("no-such-thread", _("There is no such conversation. It may have been deleted."))
+        if isinstance(exc, Refused):
+            return error(exc.code, exc.sentence)
+        if isinstance(exc, LifecycleRefused):
+            return error("refused", str(exc))
+        return super().handle_exception(exc)
+
+
+def error(code: str, reason: str) -> Response:
+    """A refusal as an answer."""
+    return Response(
+        {"code": code, "reason": reason}, status=STATUS_OF_CODE.get(code, status.HTTP_409_CONFLICT)
+    )
+
+
+class ThreadList(Endpoint):
+    """One's conversations."""
+
+    @extend_schema(
+        operation_id="threads_list",
+        parameters=[shapes.ListQuery],
+        responses={200: shapes.ThreadListShape, **NOT_FOUND},
+    )
+    def get(self, request: Request) -> Response:
+        """Conversations, newest first."""
+        query = self.checked(shapes.ListQuery, request.query_params)
+        return Response(conversations.conversations(self.user, **query))
+
+    @extend_schema(request=shapes.NewThread, responses={201: shapes.ThreadShape})
+    def post(self, request: Request) -> Response:
+        """A new conversation."""
+        values = self.checked(shapes.NewThread, request.data)
+        thread = conversations.create_conversation(self.user, title=values["title"])
+        return Response(thread_view(thread), status=status.HTTP_201_CREATED)
+
+
+class ThreadDetail(Endpoint):
+    """One conversation."""
+
+    @extend_schema(responses={200: shapes.SnapshotShape, **NOT_FOUND})
+    def get(self, request: Request, channel: str) -> Response:
+        """The conversation as it is now, with its newest messages."""
+        state = snapshot(access_thread(self.user, channel))
+        return Response({**state, "messages": present_messages(state["messages"])})
+
+    @extend_schema(request=shapes.Rename, responses={200: shapes.ThreadShape, **REFUSED})
+    def patch(self, request: Request, channel: str) -> Response:
+        """Give it another title."""
+        access_thread(self.user, channel)
+        values = self.checked(shapes.Rename, request.data)
+        return Response(thread_view(conversations.rename_conversation(self.user, channel, values["title"])))
+
+
+class ThreadArchive(Endpoint):
+    """Putting a conversation away."""
+
+    @extend_schema(request=None, responses={200: shapes.ThreadShape, **REFUSED})
+    def post(self, request: Request, channel: str) -> Response:
+        """Archive it: it stays readable."""
+        return Response(thread_view(conversations.archive_conversation(self.user, channel)))
+
+
+class ThreadUnarchive(Endpoint):
+    """Taking a conversation back."""
+
+    @extend_schema(request=None, responses={200: shapes.ThreadShape, **REFUSED})
+    def post(self, request: Request, channel: str) -> Response:
+        """Bring it back from the archive."""
+        return Response(thread_view(conversations.unarchive_conversation(self.user, channel)))
+
+
+class MessageList(Endpoint):
+    """The messages of a conversation."""
+
+    @extend_schema(
+        operation_id="messages_list",
+        parameters=[shapes.MessagesQuery],
+        responses={200: shapes.MessagePageShape, **NOT_FOUND},
+    )
+    def get(self, request: Request, channel: str) -> Response:
+        """A page of messages, the newest without `before`."""
+        access_thread(self.user, channel)
+        query = self.checked(shapes.MessagesQuery, request.query_params)
+        return Response(earlier_messages(self.user, channel, query.get("before", 2**63 - 1)))
+
+    @extend_schema(
+        request=shapes.NewMessage, responses={202: shapes.ItemShape, 413: shapes.ErrorShape, **REFUSED}
+    )
+    def post(self, request: Request, channel: str) -> Response:
+        """Send words; the answer arrives in the conversation."""
+        access_thread(self.user, channel)
+        values = self.checked(shapes.NewMessage, request.data)
+        item = send(self.user, channel, values["text"], client_key=values["key"])
+        return Response(item_view(item), status=status.HTTP_202_ACCEPTED)
+
+
+class ThreadStop(Endpoint):
+    """Stopping a turn."""
+
+    @extend_schema(request=shapes.StopRequest, responses={204: None, **REFUSED})
+    def post(self, request: Request, channel: str) -> Response:
+        """Stop the turn that is named."""
+        access_thread(self.user, channel)
+        stop(self.user, channel, self.checked(shapes.StopRequest, request.data)["frame"])
+        return Response(status=status.HTTP_204_NO_CONTENT)
+
+
+class ThreadAnswer(Endpoint):
+    """Answering a question card."""
+
+    @extend_schema(request=shapes.AnswerRequest, responses={204: None, 413: shapes.ErrorShape, **REFUSED})
+    def post(self, request: Request, channel: str) -> Response:
+        """Answer the question; the turn goes on."""
+        access_thread(self.user, channel)
+        values = self.checked(shapes.AnswerRequest, request.data)
+        answer_question(self.user, channel, values["call"], values["text"])
+        return Response(status=status.HTTP_204_NO_CONTENT)

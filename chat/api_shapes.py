@@ -1,0 +1,170 @@
+"""The shapes of the REST API: what comes in is checked here, what goes out is described for the schema."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from maxclaw.text import visible
+
+
+class Words(serializers.CharField):
+    """Words as they come: a NUL or a lone surrogate is made visible rather than refused, as everywhere."""
+
+    def to_internal_value(self, data: Any) -> str:
+        return str(super().to_internal_value(visible(data) if isinstance(data, str) else data))
+
+
+class ThreadShape(serializers.Serializer[dict[str, Any]]):
+    """One conversation."""
+
+    channel = serializers.CharField(help_text="Its name in every address.")
+    title = serializers.CharField()
+    kind = serializers.ChoiceField(choices=["main", "web", "task"])
+    status = serializers.ChoiceField(choices=["active", "archived", "ended"])
+    scope = serializers.ChoiceField(choices=["open", "isolated"])
+    category = serializers.CharField()
+    state = serializers.ChoiceField(choices=["idle", "running", "waiting"])
+    model = serializers.CharField(help_text="The model that the user picked; blank: the server's choice.")
+    updated = serializers.DateTimeField()
+
+
+class TurnShape(serializers.Serializer[dict[str, Any]]):
+    """The turn that is under way."""
+
+    frame = serializers.IntegerField()
+    state = serializers.ChoiceField(choices=["running", "waiting", "suspended"])
+    level = serializers.IntegerField(min_value=0, max_value=4)
+
+
+class ResultShape(serializers.Serializer[dict[str, Any]]):
+    """The result of a tool call, its beginning."""
+
+    message_id = serializers.IntegerField()
+    text = serializers.CharField(help_text="At most 4,000 characters.")
+    chars = serializers.IntegerField(help_text="Length of the whole result.")
+    is_error = serializers.BooleanField()
+
+
+class ToolCallShape(serializers.Serializer[dict[str, Any]]):
+    """One tool call of an answer."""
+
+    id = serializers.IntegerField()
+    tool = serializers.CharField()
+    arguments = serializers.JSONField()
+    status = serializers.ChoiceField(
+        choices=["pending", "running", "waiting", "done", "failed", "refused", "interrupted"]
+    )
+    result = ResultShape(allow_null=True)
+    duration_ms = serializers.IntegerField(allow_null=True)
+
+
+class MessageShape(serializers.Serializer[dict[str, Any]]):
+    """One message."""
+
+    id = serializers.IntegerField()
+    role = serializers.ChoiceField(choices=["user", "assistant", "event"])
+    text = serializers.CharField()
+    html = serializers.CharField(
+        required=False, help_text="The sanitised Markdown of an answer that has ended."
+    )
+    thinking = serializers.CharField()
+    state = serializers.ChoiceField(choices=["streaming", "complete", "interrupted"])
+    created = serializers.DateTimeField()
+    generation = serializers.IntegerField()
+    superseded = serializers.BooleanField()
+    notice = serializers.BooleanField()
+    tool_calls = ToolCallShape(many=True)
+
+
+class ItemShape(serializers.Serializer[dict[str, Any]]):
+    """Words that wait for the conversation's next safe point, or were taken into it."""
+
+    id = serializers.IntegerField()
+    key = serializers.CharField()
+    text = serializers.CharField()
+    created = serializers.DateTimeField()
+
+
+class ThreadListShape(serializers.Serializer[dict[str, Any]]):
+    """A page of conversations, newest first."""
+
+    threads = ThreadShape(many=True)
+    has_more = serializers.BooleanField()
+
+
+class SnapshotShape(serializers.Serializer[dict[str, Any]]):
+    """A conversation as it is now."""
+
+    thread = ThreadShape()
+    turn = TurnShape(allow_null=True)
+    messages = MessageShape(many=True)
+    has_earlier = serializers.BooleanField()
+    queued = ItemShape(many=True)
+    event = serializers.IntegerField(help_text="Number of the last event that is in it.")
+
+
+class MessagePageShape(serializers.Serializer[dict[str, Any]]):
+    """A page of messages, ascending."""
+
+    messages = MessageShape(many=True)
+    has_earlier = serializers.BooleanField()
+
+
+class ErrorShape(serializers.Serializer[dict[str, Any]]):
+    """What was refused, and what to change."""
+
+    code = serializers.CharField()
+    reason = serializers.CharField()
+
+
+class ListQuery(serializers.Serializer[dict[str, Any]]):
+    """What to list."""
+
+    search = Words(required=False, allow_blank=True, max_length=200, help_text="Looked for in titles.")
+    before = serializers.CharField(
+        required=False, max_length=20, help_text="Channel of the last conversation of the page before."
+    )
+    status = serializers.ChoiceField(required=False, choices=["active", "archived", "ended"])
+    limit = serializers.IntegerField(required=False, min_value=1, max_value=200)
+
+
+class MessagesQuery(serializers.Serializer[dict[str, Any]]):
+    """Which page of messages."""
+
+    before = serializers.IntegerField(
+        required=False, min_value=1, max_value=2**63 - 1, help_text="Only messages older than this id."
+    )
+
+
+class NewThread(serializers.Serializer[dict[str, Any]]):
+    """A new conversation."""
+
+    title = Words(required=False, allow_blank=True, max_length=200, default="")
+
+
+class Rename(serializers.Serializer[dict[str, Any]]):
+    """Another title."""
+
+    title = Words(max_length=200)
+
+
+class NewMessage(serializers.Serializer[dict[str, Any]]):
+    """Words for the conversation. Its length is judged where every message's is."""
+
+    text = Words(trim_whitespace=False, allow_blank=True)
+    key = serializers.RegexField(
+        r"^[!-~]{1,100}$", help_text="Sending again with the same key is the same send: printable ASCII."
+    )
+
+
+class StopRequest(serializers.Serializer[dict[str, Any]]):
+    """Which turn to stop."""
+
+    frame = serializers.IntegerField(min_value=1, max_value=2**63 - 1)
+
+
+class AnswerRequest(serializers.Serializer[dict[str, Any]]):
+    """The answer to a question card."""
+
+    call = serializers.IntegerField(min_value=1, max_value=2**63 - 1)
+    text = Words(trim_whitespace=False, allow_blank=True)

@@ -1,0 +1,89 @@
+"""A user's list of conversations, and what page and API alike do to it. Every change rings the owner's other
+tabs."""
+
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Q
+
+from accounts.models import User
+from agent.bell import ring
+from agent.events import emit
+from agent.projection import thread_view, turn_view
+from threads import lifecycle
+from threads.access import access_thread, visible_to
+from threads.models import Thread
+from threads.transcript import lock_thread
+
+PAGE_THREADS = 60
+SEARCH_MAX_CHARS = 200
+
+
+def conversations(
+    user: User,
+    *,
+    search: str = "",
+    before: str | None = None,
+    status: str = Thread.Status.ACTIVE,
+    limit: int = PAGE_THREADS,
+) -> dict[str, Any]:
+    """{"threads": [ThreadView], newest first, "has_more": bool}.
+
+    `search` is looked for in titles, without regard to case; `before` is the channel of the last row of the
+    page before. An unknown `before` raises NoSuchThread.
+    """
+    rows = visible_to(user).filter(status=status)
+    if search.strip():
+        rows = rows.filter(title__icontains=search.strip()[:SEARCH_MAX_CHARS].replace("\x00", ""))
+    if before is not None:
+        last = access_thread(user, before)
+        rows = rows.filter(Q(updated__lt=last.updated) | Q(updated=last.updated, id__lt=last.pk))
+    found = list(rows.order_by("-updated", "-id")[: limit + 1])
+    return {"threads": [thread_view(thread) for thread in found[:limit]], "has_more": len(found) > limit}
+
+
+def existing(user: User, thread_ids: list[int]) -> set[int]:
+    """Which of these are still conversations of the user's."""
+    return (
+        set(visible_to(user).filter(pk__in=thread_ids).values_list("pk", flat=True)) if thread_ids else set()
+    )
+
+
+@transaction.atomic
+def create_conversation(user: User, *, title: str = "") -> Thread:
+    """A new, empty conversation of the user's."""
+    thread = lifecycle.create_thread(user, title=title)
+    ring("list", {"owner": user.pk})
+    return thread
+
+
+@transaction.atomic
+def rename_conversation(user: User, channel: str, title: str) -> Thread:
+    """Give the user's conversation another title. Raises NoSuchThread and LifecycleRefused."""
+    thread = access_thread(user, channel)
+    lifecycle.rename(thread, title, acting_user=user)
+    return _changed(user, thread)
+
+
+@transaction.atomic
+def archive_conversation(user: User, channel: str) -> Thread:
+    """Put the user's conversation away; it stays readable. Raises NoSuchThread and LifecycleRefused."""
+    thread = access_thread(user, channel)
+    lifecycle.archive(thread, acting_user=user)
+    return _changed(user, thread)
+
+
+@transaction.atomic
+def unarchive_conversation(user: User, channel: str) -> Thread:
+    """Take the user's conversation back. Raises NoSuchThread and LifecycleRefused."""
+    thread = access_thread(user, channel)
+    lifecycle.unarchive(thread, acting_user=user)
+    return _changed(user, thread)
+
+
+def _changed(user: User, thread: Thread) -> Thread:
+    """Tell whoever has it open, and the lists; the row lock keeps the event's number without a gap."""
+    thread = lock_thread(thread.pk)
+    emit(thread.pk, thread.owner_id, "state", {"thread": thread_view(thread), "turn": turn_view(thread)})
+    ring("list", {"owner": user.pk})
+    return thread

@@ -1,0 +1,83 @@
+"""The words that the page's JavaScript shows, in the reader's language: they travel in the page, as data."""
+
+from django.utils.translation import gettext as _
+
+
+def page_words() -> dict[str, str]:
+    """Name to sentence. `{name}` in a sentence is filled in by the page."""
+    return {
+        # Conversations
+        "untitled": _("New conversation"),
+        "main": _("Main"),
+        "task": _("task"),
+        "isolated": _("isolated"),
+        "running": _("answering"),
+        "waiting_for_you": _("waiting for you"),
+        "today": _("Today"),
+        "yesterday": _("Yesterday"),
+        "last_week": _("Previous 7 days"),
+        "older": _("Older"),
+        "no_conversations": _("No conversations yet."),
+        "nothing_found": _("No title contains “{query}”."),
+        "more_conversations": _("Show more"),
+        "archived_now": _("This conversation is archived. It can be read, and takes no messages."),
+        "ended_now": _("This conversation has ended. It can be read, and takes no messages."),
+        # Timeline
+        "you": _("You"),
+        "assistant": _("MaxClaw"),
+        "notice": _("Notice"),
+        "thinking": _("Thinking"),
+        "thinking_now": _("Thinking…"),
+        "working": _("Working…"),
+        "interrupted": _("Interrupted"),
+        "stopped_here": _("The answer was interrupted here."),
+        "earlier_messages": _("Show earlier messages"),
+        "loading_earlier": _("Loading earlier messages…"),
+        "beginning": _("The beginning of this conversation"),
+        "queued": _("Queued: it is read at the next pause of the answer."),
+        "sending": _("Sending…"),
+        "answer_begins": _("MaxClaw is answering."),
+        "answer_ended": _("The answer is complete."),
+        "copy": _("Copy"),
+        "copied": _("Copied"),
+        # Tool cards
+        "arguments": _("Arguments"),
+        "no_arguments": _("No arguments."),
+        "result": _("Result"),
+        "no_result": _("No result yet."),
+        "result_cut": _("The beginning of {chars} characters."),
+        "status_pending": _("about to run"),
+        "status_running": _("running"),
+        "status_waiting": _("waiting for you"),
+        "status_done": _("done"),
+        "status_failed": _("failed"),
+        "status_refused": _("refused"),
+        "status_interrupted": _("interrupted"),
+        "milliseconds": _("{number} ms"),
+        "seconds": _("{number} s"),
+        # Question cards
+        "question": _("Question"),
+        "own_answer": _("Your own answer"),
+        "answer": _("Answer"),
+        "answered": _("Your answer"),
+        "question_closed": _("This question was not answered."),
+        # Composer
+        "characters_left": _("{number} characters left"),
+        "characters_over": _("{number} characters too many"),
+        "back_to_you": _("Your message was not sent. It is back in the box."),
+        "empty_message": _("Write something first."),
+        "message": _("Message"),
+        "answer_here": _("Answer the question, or choose above"),
+        # Connection
+        "connected": _("Connected"),
+        "connecting": _("Connecting…"),
+        "reconnecting": _("Connection lost. Reconnecting…"),
+        "offline": _("You are offline. What you write stays here."),
+        "signed_out": _("You are signed out. Sign in again to go on."),
+        "sign_in": _("Sign in"),
+        "gone": _("This conversation was deleted."),
+        "not_found": _("There is no such conversation. It may have been deleted."),
+        "failed": _("The server could not do this just now. Try again in a moment."),
+        "dismiss": _("Dismiss"),
+        "unsaved": _("A message is still on its way."),
+    }
