@@ -8,6 +8,7 @@ from csp.constants import NONE, SELF
 from maxclaw import embedded_paths
 from maxclaw.configuration import ENVIRONMENT as env
 from maxclaw.configuration import ConfigurationError, database_settings, exit_with
+from maxclaw.logs import logging_settings
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 TESTING = "pytest" in sys.modules
@@ -57,6 +58,8 @@ try:
     BUDGET_SERVER_DOLLARS = env.fraction("MAXCLAW_BUDGET_SERVER_DOLLARS", 20.0)
     TIME_ZONE = env.time_zone("MAXCLAW_TIME_ZONE", "UTC")
     LANGUAGE_CODE = env.choice("MAXCLAW_LANGUAGE", "en", {"en", "zh-hans"})
+    LOG_FORMAT = env.choice("MAXCLAW_LOG_FORMAT", "console", {"console", "json"})
+    LOG_LEVEL = env.choice("MAXCLAW_LOG_LEVEL", "INFO", {"DEBUG", "INFO", "WARNING", "ERROR"})
 except ConfigurationError as error:
     exit_with(error)
 
@@ -237,13 +240,4 @@ if HTTPS:
     SECURE_HSTS_SECONDS = 31_536_000
 DATA_UPLOAD_MAX_MEMORY_SIZE = 4_000_000
 
-LOGGING = {
-    "version": 1,
-    "disable_existing_loggers": False,
-    "handlers": {"console": {"class": "logging.StreamHandler"}},
-    "root": {"handlers": ["console"], "level": "WARNING"},
-    "loggers": {
-        "maxclaw": {"level": "INFO"},
-        "django_structlog": {"level": "WARNING"},
-    },
-}
+LOGGING = logging_settings(LOG_FORMAT, LOG_LEVEL)
