@@ -46,9 +46,7 @@ class TaskFrame(models.Model):
     overflow_recoveries = models.PositiveSmallIntegerField(default=0)
     stop_asked = models.BooleanField(default=False)
     end_reason = models.CharField(max_length=20, choices=EndReason, blank=True, default="")
-    notice = models.TextField(
-        blank=True, default="", help_text=_("the sentence shown when it ended otherwise")
-    )
+    notice = models.TextField(blank=True, default="", help_text=_("the sentence shown when it ended otherwise"))
     created = models.DateTimeField(default=clock.now)
     ended = models.DateTimeField(null=True)
 
@@ -150,9 +148,7 @@ class InboxItem(models.Model):
     source = models.CharField(max_length=100, default="user")
     text = models.TextField()
     quote = models.JSONField(null=True)
-    client_key = models.CharField(
-        max_length=100, null=True, help_text=_("makes a repeated send the same send")
-    )
+    client_key = models.CharField(max_length=100, null=True, help_text=_("makes a repeated send the same send"))
     state = models.CharField(max_length=10, choices=State, default=State.WAITING)
     message = models.ForeignKey(Message, null=True, on_delete=models.SET_NULL, related_name="+")
     created = models.DateTimeField(default=clock.now)

@@ -9,9 +9,7 @@ FORWARD = "".join(
     """
     for table in TABLES
 )
-BACKWARD = "".join(
-    f"ALTER TABLE agent_{table} DROP CONSTRAINT {table}_owner_is_the_threads;" for table in TABLES
-)
+BACKWARD = "".join(f"ALTER TABLE agent_{table} DROP CONSTRAINT {table}_owner_is_the_threads;" for table in TABLES)
 
 
 class Migration(migrations.Migration):

@@ -1,0 +1,101 @@
+"""How a turn ends by itself: answered, failed, or waiting for the user."""
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from agent import dispatch, frames, interruption, leases
+from agent.bell import ring
+from agent.events import Event
+from agent.leases import Holding
+from agent.models import InboxItem, TaskFrame
+from agent.prompts import RESUMED_NOTE
+from agent.safe_point import absorb, append_note, append_notice, waiting_items
+from threads.lifecycle import settle
+from threads.models import Generation, Thread
+from threads.signals import SettledReason
+from threads.transcript import lock_thread
+
+
+def look_at_waiting(
+    thread: Thread, generation: Generation, holding: Holding, items: list[InboxItem] | None = None
+) -> tuple[bool, list[Event]]:
+    """A safe point. Items up to the running frame's level become rows of it; a higher one pushes a frame, as long as
+    the stack has room (what does not fit goes on waiting). Returns (whether anything came in, events)."""
+    items = waiting_items(thread) if items is None else items
+    fitting = [item for item in items if item.level <= holding.level]
+    events = absorb(thread, generation, fitting)
+    higher = [item for item in items if item.level > holding.level]
+    if higher and frames.open_frames(thread).count() < frames.STACK_MAX_DEPTH:
+        top = max(higher, key=lambda item: item.level)
+        frame = frames.push(thread, top)
+        holding.frame_id, holding.level = frame.pk, frame.level
+        events += absorb(thread, generation, [item for item in higher if item.level <= frame.level])
+        events.append(frames.state_event(thread, frame))
+    return bool(events or fitting), events
+
+
+def end_or_go_on(
+    thread: Thread, generation: Generation, holding: Holding, reason: TaskFrame.EndReason, notice: str
+) -> tuple[bool, list[Event]]:
+    """The running frame is done. The frame below goes on if there is one; else the lease goes back. The thread is
+    locked. Returns (whether the turn goes on, events)."""
+    events: list[Event] = []
+    frame = frames.open_frames(thread).get(pk=holding.frame_id)
+    frames.end(frame, reason, notice)
+    if notice:
+        events.append(append_notice(thread, generation, notice, reason))
+    below = frames.topmost_suspended(thread)
+    if below is not None:
+        below.state = TaskFrame.State.RUNNING
+        below.save(update_fields=["state"])
+        append_note(thread, generation, RESUMED_NOTE)
+        holding.frame_id, holding.level = below.pk, below.level
+        events.append(frames.state_event(thread, below))
+        return True, events
+    leases.release(thread, Thread.State.IDLE)
+    events.append(frames.state_event(thread, None))
+    if thread.kind == Thread.Kind.TASK:
+        dispatch.deliver_result(thread, frame)
+    good = reason == TaskFrame.EndReason.ANSWERED
+    settle(thread, SettledReason.TURN_BOUNDARY if good else SettledReason.TURN_FAILED)
+    return False, events
+
+
+def fail(holding: Holding, reason: TaskFrame.EndReason, sentence: str) -> None:
+    """End the turn with a sentence for the person. What a failed model call had said stays readable and never enters
+    a prompt. Raises LeaseLost, ThreadGone."""
+    with transaction.atomic():
+        thread = lock_thread(holding.thread_id, holding.token)
+        interrupt_and_settle(thread, reason, notice=sentence, keep_wire=False)
+
+
+def interrupt_and_settle(
+    thread: Thread,
+    reason: TaskFrame.EndReason,
+    *,
+    notice: str | None = None,
+    frame: TaskFrame | None = None,
+    keep_wire: bool = True,
+) -> None:
+    """End a turn from outside and tell everybody concerned: who dispatched it, who listens for threads that came to
+    rest, and, because words may wait or a frame below may go on, whoever runs turns. The thread is locked."""
+    ended = interruption.interrupt(thread, reason, notice=notice, frame=frame, keep_wire=keep_wire)
+    if ended is not None and thread.kind == Thread.Kind.TASK:
+        dispatch.deliver_result(thread, ended)
+    settle(thread, SettledReason.TURN_FAILED)
+    ring("wake", {"thread": thread.pk})
+
+
+def wait_for_user(thread: Thread, holding: Holding) -> list[Event]:
+    """Every other call of the round has its result: the turn waits for the user's, and holds no lease meanwhile."""
+    frame = frames.open_frames(thread).get(pk=holding.frame_id)
+    frame.state = TaskFrame.State.WAITING
+    frame.save(update_fields=["state"])
+    leases.release(thread, Thread.State.WAITING)
+    settle(thread, SettledReason.WAITING_USER)
+    return [frames.state_event(thread, frame)]
+
+
+def unexpected_sentence() -> str:
+    """For an exception that no rule foresaw."""
+    return _("Something went wrong on the server, so this answer was not finished. It has been logged; try again.")

@@ -1,0 +1,148 @@
+"""Preparing a request from the records alone, so that any process can rebuild and prove it later."""
+
+import json
+from dataclasses import dataclass
+
+from django.db import transaction
+from llm.calls import Prepared
+from llm.ledger import open_call
+
+from agent import opening, prompts, registry
+from agent.events import emit
+from agent.leases import Holding
+from agent.projection import STREAMING, message_view
+from llm import catalog, router
+from llm.catalog import Model
+from llm.models import ModelCall, RequestHeader
+from llm.wire import Anchor, betas_of, body_bytes, body_sha256, header_text, remember_header, turn_anchors
+from threads.models import Generation, Message, Thread
+from threads.request import rows_of_call, wire_messages
+from threads.transcript import append, lock_thread
+
+LAST_ROW = 2**63 - 1
+
+
+class CategoryChanged(Exception):
+    """The thread's category now forbids the model that was chosen: choose again."""
+
+
+@dataclass
+class Step:
+    """One request of a turn, with the assistant row that its answer goes into (made at the first attempt)."""
+
+    answer: Message | None = None
+    generation: Generation | None = None
+
+
+def choose_models(thread: Thread, generation: Generation) -> list[Model]:
+    """The models to ask, in order: the user's pick, else the one whose header the generation keeps, else the
+    palette's. Raises router.NoModelForCategory."""
+    preferred = thread.model or _model_of(generation.header)
+    return router.candidates("main", thread.category, preferred)
+
+
+def prepare(
+    holding: Holding, step: Step, model: Model, attempt: int, max_tokens: int | None, *, primary: bool
+) -> Prepared:
+    """Build the request for `model`, record it in the ledger, and open the row of its answer.
+
+    `primary` says that this model is the generation's own; a fallback serves one turn and leaves the header alone.
+    Raises LeaseLost, ThreadGone, CategoryChanged.
+    """
+    with transaction.atomic():
+        thread = lock_thread(holding.thread_id, holding.token)
+        if not model.reads(thread.category):
+            raise CategoryChanged
+        generation = Generation.objects.select_related("header").get(pk=holding.generation_id)
+        step.generation = generation
+        header = _header(thread, generation, model, primary)
+        if generation.opening is None:
+            generation.opening = opening.render(thread, generation)
+            generation.save(update_fields=["opening"])
+        messages = wire_messages(
+            generation.opening,
+            rows_of_call(generation.pk, LAST_ROW, generation.cut),
+            model_name=model.name,
+            thinking_from=generation.thinking_from,
+        )
+        last_id = messages[-1].last_id
+        anchors = _anchors(model, generation, header, {message.last_id for message in messages}, last_id)
+        limit = max_tokens or model.answer_tokens
+        body = body_bytes(header.text, messages, anchors, limit)
+        if step.answer is None:
+            step.answer = append(
+                thread,
+                generation,
+                Message.Role.ASSISTANT,
+                meta={"state": STREAMING, "frame": holding.frame_id},
+            )
+            view = message_view(step.answer, generation.ordinal)
+            emit(thread.pk, thread.owner_id, "message", {"message": view})
+        call = open_call(
+            purpose=ModelCall.Purpose.TURN,
+            owner_id=thread.owner_id,
+            thread_id=thread.pk,
+            generation_id=generation.pk,
+            header=header,
+            model=model,
+            body_sha256=body_sha256(body),
+            last_message_id=last_id,
+            cut=generation.cut,
+            thinking_from=generation.thinking_from,
+            anchors=anchors,
+            max_tokens=limit,
+            attempt=attempt,
+            answer_message_id=step.answer.pk,
+        )
+    return Prepared(call=call, model=model, body=body, betas=betas_of(header.text), max_tokens=limit)
+
+
+def _header(thread: Thread, generation: Generation, model: Model, primary: bool) -> RequestHeader:
+    """The generation's own header where it speaks to this model: an upgrade of the server changes no live prefix."""
+    if generation.header is not None and _wire_id(generation.header) == model.wire_id:
+        return generation.header
+    header = remember_header(
+        header_text(
+            model=model,
+            tools=[tool.wire() for tool in registry.all_tools()],
+            system=prompts.SYSTEM_TEXT,
+            effort=model.effort or None,
+            thinking=model.thinking_parameter(),
+        )
+    )
+    if primary:
+        generation.header = header
+        generation.save(update_fields=["header"])
+    return header
+
+
+def _anchors(
+    model: Model, generation: Generation, header: RequestHeader, boundaries: set[int], last_id: int
+) -> list[Anchor]:
+    """The middle anchor is the last message of the generation's previous turn request that reached this model: a turn
+    that adds more than 20 blocks falls out of the provider's look-back without it."""
+    previous = (
+        ModelCall.objects.filter(
+            generation_id=generation.pk,
+            purpose=ModelCall.Purpose.TURN,
+            header=header,
+            last_message_id__lt=last_id,
+            first_token_ms__isnull=False,
+        )
+        .order_by("-id")
+        .values_list("last_message_id", flat=True)
+        .first()
+    )
+    return turn_anchors(model, previous if previous in boundaries else None, last_id)
+
+
+def _wire_id(header: RequestHeader) -> str:
+    return json.loads(header.text)["model"]
+
+
+def _model_of(header: RequestHeader | None) -> str:
+    """Catalog name of the model that a header speaks to; blank when it is no longer offered."""
+    if header is None:
+        return ""
+    wire_id = _wire_id(header)
+    return next((model.name for model in catalog.load_catalog().models.values() if model.wire_id == wire_id), "")

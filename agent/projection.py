@@ -1,0 +1,152 @@
+"""What clients see of the records: plain dictionaries, the same in a snapshot and in an event.
+
+Never in here: wire text, levels of a quote, anything of another thread.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from agent.models import InboxItem, TaskFrame, ToolCall, TurnEvent
+from maxclaw.text import head
+from threads.models import Message, Thread
+
+RESULT_VIEW_MAX_CHARS = 4_000
+
+STREAMING = "streaming"
+COMPLETE = "complete"
+INTERRUPTED = "interrupted"
+
+# What `Message.meta` may say: "state" of an assistant row, "thinking" for the reader, "notice" (a sentence by the
+# server for the person, with its code), "quote".
+View = dict[str, Any]
+
+
+def thread_view(thread: Thread) -> View:
+    return {
+        "channel": thread.channel,
+        "title": thread.title,
+        "kind": thread.kind,
+        "status": thread.status,
+        "scope": thread.scope,
+        "category": thread.category,
+        "state": thread.state,
+        "model": thread.model,
+        "updated": thread.updated.isoformat(),
+    }
+
+
+def turn_view_of(frame: TaskFrame | None) -> View | None:
+    """The topmost open frame as clients see it; None when no turn is open."""
+    if frame is None or frame.state in (TaskFrame.State.DONE, TaskFrame.State.FAILED):
+        return None
+    return {"frame": frame.pk, "state": frame.state, "level": frame.level}
+
+
+def turn_view(thread: Thread) -> View | None:
+    """The thread's topmost open frame."""
+    open_frames = TaskFrame.objects.filter(thread=thread, owner_id=thread.owner_id).exclude(
+        state__in=[TaskFrame.State.DONE, TaskFrame.State.FAILED]
+    )
+    return turn_view_of(open_frames.order_by("-id").first())
+
+
+def item_view(item: InboxItem) -> View:
+    return {
+        "id": item.pk,
+        "key": item.client_key or "",
+        "text": item.text,
+        "created": item.created.isoformat(),
+    }
+
+
+def queued_views(thread: Thread) -> list[View]:
+    """The user's words that wait for a safe point. Other items are the server's business."""
+    waiting = InboxItem.objects.filter(
+        thread=thread, owner_id=thread.owner_id, state=InboxItem.State.WAITING, source="user"
+    )
+    return [item_view(item) for item in waiting.order_by("id")]
+
+
+def tool_view(call: ToolCall, result: Message | None = None) -> View:
+    result = result or call.result
+    return {
+        "id": call.pk,
+        "tool": call.tool,
+        "arguments": call.arguments,
+        "status": call.status,
+        "result": None
+        if result is None
+        else {
+            "message_id": result.pk,
+            "text": head(result.text, RESULT_VIEW_MAX_CHARS),
+            "chars": len(result.text),
+            "is_error": result.is_error,
+        },
+        "duration_ms": call.duration_ms,
+    }
+
+
+def message_view(
+    message: Message,
+    ordinal: int,
+    calls: Iterable[ToolCall] = (),
+    text: str | None = None,
+    thinking: str = "",
+) -> View:
+    """One row; `ordinal` is its generation's. A streaming answer's text so far comes from its events."""
+    return {
+        "id": message.pk,
+        "role": message.role,
+        "text": message.text if text is None else text,
+        "thinking": message.meta.get("thinking", "") or thinking,
+        "state": message.meta.get("state", COMPLETE),
+        "created": message.created.isoformat(),
+        "generation": ordinal,
+        "superseded": message.left_because == Message.LeftBecause.SUPERSEDED,
+        "notice": bool(message.meta.get("notice")),
+        "tool_calls": [tool_view(call) for call in calls],
+    }
+
+
+def message_views(thread: Thread, before_id: int | None = None, limit: int = 100) -> list[View]:
+    """The newest rows a person sees, ascending, older than `before_id`: three queries, and one for each streaming
+    answer. Event rows are shown when they are notices to the person."""
+    rows = Message.objects.filter(thread=thread, owner_id=thread.owner_id).exclude(role=Message.Role.TOOL)
+    rows = rows.exclude(role=Message.Role.EVENT, meta__notice__isnull=True)
+    if before_id is not None:
+        rows = rows.filter(id__lt=before_id)
+    page = list(rows.select_related("generation").order_by("-id")[:limit])[::-1]
+    calls = _calls_by_message([row.pk for row in page])
+    return [_row_view(row, calls[row.pk]) for row in page]
+
+
+def _row_view(row: Message, calls: Sequence[ToolCall]) -> View:
+    if row.meta.get("state") == STREAMING:
+        text, thinking = streamed_so_far(row)
+        return message_view(row, row.generation.ordinal, calls, text=text, thinking=thinking)
+    return message_view(row, row.generation.ordinal, calls)
+
+
+def _calls_by_message(message_ids: list[int]) -> dict[int, list[ToolCall]]:
+    grouped: dict[int, list[ToolCall]] = defaultdict(list)
+    calls = ToolCall.objects.filter(message_id__in=message_ids).select_related("result")
+    for call in calls.order_by("position", "id"):
+        grouped[call.message_id].append(call)
+    return grouped
+
+
+def streamed_so_far(message: Message) -> tuple[str, str]:
+    """Text and thinking of a streaming answer, joined from its events since the last reset."""
+    text: list[str] = []
+    thinking: list[str] = []
+    events = TurnEvent.objects.filter(
+        thread_id=message.thread_id, kind__in=["delta", "reset"], body__message=message.pk
+    )
+    for kind, body in events.order_by("number").values_list("kind", "body"):
+        if kind == "reset":
+            text, thinking = [], []
+        else:
+            text.append(body.get("text", ""))
+            thinking.append(body.get("thinking", ""))
+    return "".join(text), "".join(thinking)

@@ -1,0 +1,60 @@
+"""The one way in for the user's words: page, API and tools alike. Every send is an InboxItem first."""
+
+from typing import Any
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from agent import questions, speaking
+from agent.events import Event, emit_all
+from agent.models import InboxItem, Level
+from agent.projection import item_view, thread_view, turn_view
+from agent.refusals import Refused
+from maxclaw import clock
+from threads.lifecycle import title_from
+from threads.models import Thread
+
+CLIENT_KEY_MAX_CHARS = 100
+
+
+def send(user: User, channel: str, text: str, *, client_key: str, quote: dict[str, Any] | None = None) -> InboxItem:
+    """Store the user's words for the thread's next safe point and wake whoever runs turns.
+
+    `client_key` (1 to 100 characters) makes a repeated send the same send: the first one's item comes back. While a
+    question card is open the words are its answer. Raises Refused (nothing stored) for an unknown thread, an empty or
+    oversized text, an archived thread, or a key that was used for other words.
+    """
+    text = speaking.checked_text(text)
+    if not isinstance(client_key, str) or not 0 < len(client_key) <= CLIENT_KEY_MAX_CHARS:
+        raise Refused("bad-key", _("A message needs a key of 1 to 100 characters."))
+    thread = speaking.open_thread(user, channel)
+    speaking.check_size(text, thread)
+    with transaction.atomic():
+        thread = speaking.locked(thread)
+        repeated = InboxItem.objects.filter(thread=thread, client_key=client_key).first()
+        if repeated is not None:
+            if repeated.text != text:
+                raise Refused("key-reused", _("This key was already used for another message. Send it with a new key."))
+            return repeated
+        item = InboxItem(
+            thread=thread,
+            owner_id=thread.owner_id,
+            level=Level.USER,
+            text=text,
+            quote=quote,
+            client_key=client_key,
+        )
+        if thread.state == Thread.State.WAITING and questions.take_words_as_answer(thread, item):
+            return item
+        item.save(force_insert=True)
+        events: list[Event] = [("queued", {"item": item_view(item)})]
+        if not thread.title and thread.kind != Thread.Kind.MAIN:
+            thread.title = title_from(text)
+            events.append(("state", {"thread": thread_view(thread), "turn": turn_view(thread)}))
+        thread.updated = clock.now()
+        thread.save(update_fields=["title", "updated"])
+        emit_all(thread.pk, thread.owner_id, events)
+        speaking.wake(thread)
+        speaking.after_speaking(thread)
+    return item

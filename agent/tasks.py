@@ -1,0 +1,14 @@
+"""Entry points of the background queue: a few lines each."""
+
+from datetime import datetime
+from typing import Any
+
+from agent.ticking import run_tick
+from maxclaw import clock
+
+
+def tick(intended: Any = None) -> dict[str, bool]:
+    """The minute tick. `intended` is the minute it is for, as the scheduler hands it over."""
+    if isinstance(intended, str):
+        intended = datetime.fromisoformat(intended)
+    return run_tick(intended or clock.now())

@@ -1,0 +1,40 @@
+"""What the agent does every minute."""
+
+from datetime import datetime, timedelta
+
+from django.db import connection
+
+from agent import taking
+from agent.ticking import every_minute
+from maxclaw import clock, heartbeat
+
+EVENTS_KEPT = timedelta(days=1)
+
+
+@every_minute("sweep lapsed leases")
+def sweep_lapsed_leases(_intended: datetime) -> None:
+    """Turns whose holder is gone end as interrupted; the ring lets a living process take the thread."""
+    for thread_id in list(taking.lapsed_threads().values_list("pk", flat=True)):
+        taking.sweep(thread_id)
+
+
+@every_minute("prune turn events")
+def prune_turn_events(_intended: datetime) -> None:
+    """Events are for replay; once a turn is stored and a day has passed, a snapshot says the same. The newest of a
+    thread stays: the next number is counted from it."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            DELETE FROM agent_turnevent AS old USING threads_thread AS thread
+            WHERE old.created < %s AND thread.id = old.thread_id AND thread.state = 'idle'
+              AND EXISTS (SELECT 1 FROM agent_turnevent AS newer
+                          WHERE newer.thread_id = old.thread_id AND newer.number > old.number)
+            """,
+            [clock.now() - EVENTS_KEPT],
+        )
+
+
+@every_minute("forget old heartbeats")
+def forget_old_heartbeats(_intended: datetime) -> None:
+    """Workers that have been silent for a day are gone for good."""
+    heartbeat.forget_old()

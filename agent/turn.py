@@ -1,0 +1,270 @@
+"""One turn, from the taken lease to the last word: prepare, ask, store, run tools, look at what waits, again.
+
+Read with `preparation.py` (the request), `answers.py` (what came back), `tool_rounds.py` (tools), `ending.py` (safe
+points and ends). Everything is written under the lease's token; a turn that lost it stops without a word.
+"""
+
+import asyncio
+import contextlib
+import enum
+import logging
+
+from django.conf import settings
+from django.db import connection, transaction
+from django.utils import translation
+from llm.calls import Answered, Prepared, ask
+from llm.provider import StreamEvent, TextDelta, ThinkingDelta
+from llm.router import NoModelForCategory
+
+from agent import ending, interruption, leases
+from agent.answers import StoredAnswer, context_full_sentence, store_answer
+from agent.events import Event, emit, emit_all
+from agent.leases import Holding
+from agent.models import TaskFrame
+from agent.policy import LAST_REQUEST, ORDINARY_TURN
+from agent.preparation import CategoryChanged, Step, choose_models, prepare
+from agent.prompts import STEP_LIMIT_NOTE
+from agent.safe_point import append_note, append_notice
+from agent.streaming import DeltaWriter
+from agent.thinking import drop_thinking, thinking_dropped_sentence
+from agent.tool_rounds import Round
+from llm.catalog import Model
+from llm.errors import ErrorKind, ModelError
+from maxclaw.database_threads import in_database
+from threads.models import Generation, Thread
+from threads.transcript import LeaseLost, ThreadGone, lock_thread
+
+logger = logging.getLogger("maxclaw.turn")
+
+
+class CancelReason(enum.Enum):
+    """Why a turn's task was cancelled; none of them is a model's doing."""
+
+    STOP = "the user pressed stop"
+    LEASE_LOST = "another holder has the thread"
+    SHUTDOWN = "the server goes down"
+
+
+class Turn:
+    """Runs one taken thread until its stack of frames is empty or waits for the user."""
+
+    def __init__(self, holding: Holding, language: str) -> None:
+        self.holding = holding
+        self.language = language
+        self.task: asyncio.Task[None] | None = None
+        self._cancelled_because: CancelReason | None = None
+        self._thinking_was_dropped = False
+
+    def cancel(self, reason: CancelReason) -> None:
+        """End the turn from outside, at once: stream or tool is aborted where it stands."""
+        if self._cancelled_because is None and self.task is not None:
+            self._cancelled_because = reason
+            self.task.cancel()
+
+    async def run(self) -> None:
+        """Run to the end. Raises nothing but CancelledError at shutdown; every other end is stored and shown."""
+        self.task = asyncio.current_task()
+        renewal = asyncio.create_task(self._renew(), name="lease")
+        try:
+            # Sentences for the person are in the person's language, wherever the turn runs.
+            with translation.override(self.language):
+                while await self._step():
+                    pass
+        except (LeaseLost, ThreadGone):
+            logger.info("A turn of thread %s ended: its lease is not ours any more.", self.holding.thread_id)
+        except asyncio.CancelledError:
+            await asyncio.shield(self._end_cancelled())
+            if self._cancelled_because in (None, CancelReason.SHUTDOWN):
+                raise
+        except ModelError as error:
+            full = error.kind == ErrorKind.CONTEXT_FULL
+            reason = TaskFrame.EndReason.CONTEXT_FULL if full else TaskFrame.EndReason.MODEL_ERROR
+            await self._fail(reason, context_full_sentence() if full else error.sentence)
+        except NoModelForCategory as error:
+            await self._fail(TaskFrame.EndReason.MODEL_ERROR, str(error))
+        except Exception:
+            logger.exception("A turn of thread %s failed.", self.holding.thread_id)
+            with translation.override(self.language):
+                sentence = ending.unexpected_sentence()
+            await self._fail(TaskFrame.EndReason.ERROR, sentence)
+        finally:
+            renewal.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await renewal
+
+    async def _step(self) -> bool:
+        """One request with its round of tools. True when another one follows."""
+        step = Step()
+        chosen = await in_database(self._choose)
+        if chosen is None:
+            # Stop was pressed before anybody listened for its ring.
+            self.cancel(CancelReason.STOP)
+            await asyncio.sleep(0)
+            return True
+        models, last_request = chosen
+        deltas = DeltaWriter(self.holding.thread_id, self.holding.owner_id, self.holding.token)
+        try:
+            answered = await self._ask(step, models, deltas)
+        except CategoryChanged:
+            return True
+        except ModelError as error:
+            if not error.is_thinking_error or self._thinking_was_dropped:
+                raise
+            # Once in a turn: a thread that meets a refused thinking block recovers by itself, and says so.
+            self._thinking_was_dropped = True
+            await in_database(self._drop_thinking, step)
+            return True
+        finally:
+            await deltas.close()
+        stored, goes_on = await in_database(self._store, step, answered)
+        if not stored.calls:
+            return goes_on
+        policy = LAST_REQUEST if last_request else ORDINARY_TURN
+        tools = Round(self.holding, stored.calls, stored.bad_calls, policy, answered.prepared.model)
+        result = await tools.run()
+        if result.waiting:
+            await in_database(self._wait)
+            return False
+        done = last_request or stored.notice or (result.only_refused_proposals and stored.message.text.strip())
+        return await in_database(self._after_tools, stored, bool(done))
+
+    async def _ask(self, step: Step, models: list[Model], deltas: DeltaWriter) -> Answered:
+        async def build(model: Model, attempt: int, max_tokens: int | None) -> Prepared:
+            primary = model is models[0]
+            return await in_database(prepare, self.holding, step, model, attempt, max_tokens, primary=primary)
+
+        async def on_event(event: StreamEvent) -> None:
+            assert step.answer is not None
+            if isinstance(event, TextDelta):
+                deltas.add(step.answer.pk, text=event.text)
+            elif isinstance(event, ThinkingDelta):
+                deltas.add(step.answer.pk, thinking=event.text)
+
+        async def on_retry(_error: ModelError, will_retry: bool) -> None:
+            if not will_retry:
+                return
+            await deltas.close()
+            await in_database(self._reset, step)
+
+        return await ask(models, build, on_event, on_retry)
+
+    def _choose(self) -> tuple[list[Model], bool] | None:
+        """Count the request; models in order, and whether this is the turn's last request, which the model is then
+        told. None when the user asked to stop."""
+        with transaction.atomic():
+            stop_asked, steps = _count_step(self.holding.frame_id)
+            if stop_asked:
+                return None
+            generation = Generation.objects.select_related("header", "thread").get(pk=self.holding.generation_id)
+            last_request = steps >= settings.STEP_LIMIT
+            if last_request:
+                thread = lock_thread(self.holding.thread_id, self.holding.token)
+                append_note(thread, generation, STEP_LIMIT_NOTE)
+            return choose_models(generation.thread, generation), last_request
+
+    def _store(self, step: Step, answered: Answered) -> tuple[StoredAnswer, bool]:
+        """Store the answer; without tool calls look at once at what waits, and end the turn if nothing does."""
+        assert step.answer is not None
+        assert step.generation is not None
+        with transaction.atomic():
+            thread = lock_thread(self.holding.thread_id, self.holding.token)
+            stored = store_answer(
+                thread,
+                step.generation,
+                self.holding.frame_id,
+                step.answer,
+                answered.prepared,
+                answered.answer,
+            )
+            goes_on, events = False, stored.events
+            if not stored.calls:
+                goes_on, more = self._boundary(thread, step.generation, stored)
+                events = events + more
+            emit_all(thread.pk, thread.owner_id, events)
+            return stored, goes_on
+
+    def _after_tools(self, stored: StoredAnswer, done: bool) -> bool:
+        with transaction.atomic():
+            thread = lock_thread(self.holding.thread_id, self.holding.token)
+            generation = Generation.objects.get(pk=self.holding.generation_id)
+            if done:
+                goes_on, events = self._boundary(thread, generation, stored)
+            else:
+                _came_in, events = ending.look_at_waiting(thread, generation, self.holding)
+                goes_on = True
+            emit_all(thread.pk, thread.owner_id, events)
+            return goes_on
+
+    def _boundary(self, thread: Thread, generation: Generation, stored: StoredAnswer) -> tuple[bool, list[Event]]:
+        came_in, events = ending.look_at_waiting(thread, generation, self.holding)
+        if came_in and not stored.notice:
+            return True, events
+        if came_in:
+            events.append(append_notice(thread, generation, stored.notice, stored.end_reason))
+            return True, events
+        goes_on, more = ending.end_or_go_on(thread, generation, self.holding, stored.end_reason, stored.notice)
+        return goes_on, events + more
+
+    def _reset(self, step: Step) -> None:
+        assert step.answer is not None
+        with transaction.atomic():
+            thread = lock_thread(self.holding.thread_id, self.holding.token)
+            emit(thread.pk, thread.owner_id, "reset", {"message": step.answer.pk})
+
+    def _drop_thinking(self, step: Step) -> None:
+        with transaction.atomic():
+            thread = lock_thread(self.holding.thread_id, self.holding.token)
+            generation = Generation.objects.get(pk=self.holding.generation_id)
+            events = interruption.keep_streamed_answers(thread, keep_wire=False)
+            drop_thinking(thread, generation)
+            events.append(append_notice(thread, generation, thinking_dropped_sentence(), "thinking-dropped"))
+            emit_all(thread.pk, thread.owner_id, events)
+
+    def _wait(self) -> None:
+        with transaction.atomic():
+            thread = lock_thread(self.holding.thread_id, self.holding.token)
+            emit_all(thread.pk, thread.owner_id, ending.wait_for_user(thread, self.holding))
+
+    async def _fail(self, reason: TaskFrame.EndReason, sentence: str) -> None:
+        with contextlib.suppress(LeaseLost, ThreadGone):
+            await in_database(ending.fail, self.holding, reason, sentence)
+
+    async def _end_cancelled(self) -> None:
+        if self._cancelled_because == CancelReason.LEASE_LOST:
+            return
+        stopped = self._cancelled_because == CancelReason.STOP
+        reason = TaskFrame.EndReason.STOPPED if stopped else TaskFrame.EndReason.INTERRUPTED
+        with contextlib.suppress(LeaseLost, ThreadGone), translation.override(self.language):
+            await in_database(self._interrupt, reason)
+
+    def _interrupt(self, reason: TaskFrame.EndReason) -> None:
+        with transaction.atomic():
+            thread = lock_thread(self.holding.thread_id, self.holding.token)
+            ending.interrupt_and_settle(thread, reason)
+
+    async def _renew(self) -> None:
+        """Beside the turn, whatever a tool does. Stop is read again here, in case its ring was lost."""
+        while True:
+            await asyncio.sleep(settings.LEASE_RENEW_SECONDS)
+            try:
+                held, stop_asked = await in_database(leases.renew, self.holding)
+            except Exception:
+                logger.exception("Could not renew the lease of thread %s.", self.holding.thread_id)
+                continue
+            if not held:
+                self.cancel(CancelReason.LEASE_LOST)
+            elif stop_asked:
+                self.cancel(CancelReason.STOP)
+
+
+def _count_step(frame_id: int) -> tuple[bool, int]:
+    """Counted before the work, so that a turn that crashes at each request still reaches its limit."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "UPDATE agent_taskframe SET steps = steps + 1 WHERE id = %s RETURNING stop_asked, steps",
+            [frame_id],
+        )
+        row = cursor.fetchone()
+    if row is None:
+        raise ThreadGone(frame_id)
+    return row
