@@ -22,9 +22,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--host", default="127.0.0.1")
     parser.add_argument("--port", type=int, default=8787, help="0 for any free port")
     parser.add_argument("--pace", default="instant", help="instant, realistic or MS:TOKENS_PER_SECOND")
-    parser.add_argument(
-        "--demo-faults", action="store_true", help="`fault:529` in a user's text switches one on"
-    )
+    parser.add_argument("--demo-faults", action="store_true", help="`fault:529` in a user's text switches one on")
     parser.add_argument("--no-bodies", action="store_true", help="keep no request bodies in the log")
     parser.add_argument("--die-with-parent", action="store_true")
     options = parser.parse_args(arguments)

@@ -103,9 +103,7 @@ class Answer:
         if self.stop_reason is None:
             called = any(block.kind == "tool_use" for block in self.blocks)
             self.stop_reason = "tool_use" if called else "end_turn"
-        self.blocks = [
-            block for block in self.blocks if block.pieces or block.kind not in ("text", "thinking")
-        ]
+        self.blocks = [block for block in self.blocks if block.pieces or block.kind not in ("text", "thinking")]
         self.output_tokens = min(max(1, ceil(weight)), limit_tokens)
         self.thinking_tokens = ceil(thinking_weight)
 

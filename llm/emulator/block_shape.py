@@ -114,9 +114,7 @@ def _tag(block: Any, path: str, allowed: tuple[str, ...]) -> str:
     if kind is None:
         raise ApiError(f"{path}.type: Field required")
     tags = ", ".join(f"'{tag}'" for tag in allowed)
-    raise ApiError(
-        f"{path}: Input tag '{kind}' found using 'type' does not match any of the expected tags: {tags}"
-    )
+    raise ApiError(f"{path}: Input tag '{kind}' found using 'type' does not match any of the expected tags: {tags}")
 
 
 def _check_fields(block: dict[str, Any], path: str, kind: str) -> None:

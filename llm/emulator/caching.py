@@ -92,9 +92,7 @@ class PromptCache:
                     return position
         return None
 
-    def _refresh(
-        self, markers: list[Marker], digests: dict[int, bytes], read_position: int | None, now: float
-    ) -> None:
+    def _refresh(self, markers: list[Marker], digests: dict[int, bytes], read_position: int | None, now: float) -> None:
         """A read refreshes its entry, and the entries exactly at the markers that it covers."""
         if read_position is None:
             return
@@ -143,11 +141,7 @@ def _split(plan: CachePlan, prompt: Prompt, markers: list[Marker]) -> None:
     hit = -1 if plan.read_position is None else plan.read_position
     read = prompt.totals[hit] if hit >= 0 else 0
     long_end = max(
-        (
-            prompt.totals[marker.position]
-            for marker in markers
-            if marker.ttl == "1h" and marker.position > hit
-        ),
+        (prompt.totals[marker.position] for marker in markers if marker.ttl == "1h" and marker.position > hit),
         default=read,
     )
     last_end = max((prompt.totals[marker.position] for marker in markers), default=read)

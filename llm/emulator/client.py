@@ -69,17 +69,13 @@ class EmulatorControl:
         answer = {"blocks": list(blocks), "stop_reason": stop_reason, "pace": pace, "hold": hold}
         self._post("answers", {"answers": [{"answer": answer, "match": match, "times": times}]})
 
-    def fault(
-        self, kind: str, *, times: int = 1, match: dict[str, str] | None = None, **settings: Any
-    ) -> None:
+    def fault(self, kind: str, *, times: int = 1, match: dict[str, str] | None = None, **settings: Any) -> None:
         """Queue one fault; `settings` are the fields of faults.Fault, such as status, after_deltas, seconds,
         name.
         """
         self._post("faults", {"fault": {"kind": kind, **settings}, "times": times, "match": match})
 
-    def requests(
-        self, *, since: int = 0, bodies: bool = True, path: str | None = None
-    ) -> list[dict[str, Any]]:
+    def requests(self, *, since: int = 0, bodies: bool = True, path: str | None = None) -> list[dict[str, Any]]:
         """Log entries with a number above `since`, oldest first; `body` is the raw text."""
         found = self._get("requests", {"since": since, "bodies": int(bodies)})["requests"]
         return [entry for entry in found if path is None or entry["path"] == path]

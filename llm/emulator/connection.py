@@ -25,9 +25,7 @@ class Connection:
         self._send = send
         self._gone = asyncio.Event()
         self._watcher: asyncio.Task[None] | None = None
-        self.headers = {
-            name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]
-        }
+        self.headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
 
     async def body(self) -> bytes:
         """The request's body. Raises ApiError 413 above BODY_MAX_BYTES, once all of it is read."""

@@ -43,9 +43,7 @@ class Exchange:
         except ApiError as error:
             entry.error = error.message
             entry.begin(error.status)
-            await _send_json(
-                connection, entry, error.status, error_bytes(error, entry.request_id), error.headers
-            )
+            await _send_json(connection, entry, error.status, error_bytes(error, entry.request_id), error.headers)
             entry.end("refused")
         except ClientGone:
             entry.end("cancelled")
@@ -79,9 +77,7 @@ class Exchange:
         if prompt.total_tokens > window:
             raise ApiError(f"prompt is too long: {prompt.total_tokens} tokens > {window} maximum")
         entry.dropped_thinking = prompt.dropped_thinking
-        await self._answer(
-            connection, entry, request, prompt, scope=_workspace(key, request), started=started
-        )
+        await self._answer(connection, entry, request, prompt, scope=_workspace(key, request), started=started)
 
     async def _answer(
         self,
@@ -100,9 +96,7 @@ class Exchange:
             entry.begin(status)
             await _send_json(connection, entry, status, body, headers)
             raise StreamBroken(fault.kind)
-        plan = state.cache.plan(
-            prompt, scope=scope, minimum_tokens=request.model.cache_minimum_tokens, started=started
-        )
+        plan = state.cache.plan(prompt, scope=scope, minimum_tokens=request.model.cache_minimum_tokens, started=started)
         entry.cache = {"read_position": plan.read_position, "positions": len(prompt.pieces)}
         answer = self._make_answer(request, prompt, entry)
         if fault is not None and fault.kind == "cut_tool_json":
@@ -123,9 +117,7 @@ class Exchange:
             return
         entry.begin(200)
         state.cache.commit(plan)
-        await connection.start(
-            200, {"content-type": "text/event-stream; charset=utf-8", **_headers(entry.request_id)}
-        )
+        await connection.start(200, {"content-type": "text/event-stream; charset=utf-8", **_headers(entry.request_id)})
         message["usage"] = {**_usage(plan, answer), "output_tokens": 1}
         message["usage"].pop("output_tokens_details", None)
         await stream(

@@ -103,9 +103,7 @@ def _place_turns(prompt: Prompt, request: MessagesRequest) -> None:
                     drop_mismatched=request.drop_mismatched_thinking,
                 )
                 if reason:
-                    prompt.dropped_thinking.append(
-                        {"type": "thinking_dropped", "path": path, "reason": reason}
-                    )
+                    prompt.dropped_thinking.append({"type": "thinking_dropped", "path": path, "reason": reason})
                     continue
             _place(prompt, level, block, path)
 
@@ -153,9 +151,7 @@ def _place_automatic_marker(prompt: Prompt, request: MessagesRequest) -> None:
         return
     ttl = request.cache_control.get("ttl") or "5m"
     position = len(prompt.pieces) - 1
-    while position >= 0 and prompt.pieces[position].startswith(
-        (b'assistant{"thinking":', b'assistant{"data":')
-    ):
+    while position >= 0 and prompt.pieces[position].startswith((b'assistant{"thinking":', b'assistant{"data":')):
         position -= 1
     if position < 0:
         return
@@ -172,9 +168,7 @@ def _place_automatic_marker(prompt: Prompt, request: MessagesRequest) -> None:
 
 def _check_markers(markers: list[Marker]) -> None:
     if len(markers) > MARKERS_MAX:
-        raise ApiError(
-            f"A maximum of {MARKERS_MAX} blocks with cache_control may be provided. Found {len(markers)}."
-        )
+        raise ApiError(f"A maximum of {MARKERS_MAX} blocks with cache_control may be provided. Found {len(markers)}.")
     short = False
     for marker in markers:
         if marker.ttl == "1h" and short:

@@ -78,9 +78,7 @@ class RequestLog:
             request_id=request_id,
             path=path,
             arrived=clock.now().isoformat(),
-            headers={
-                name: "redacted" if name in SECRET_HEADERS else value for name, value in headers.items()
-            },
+            headers={name: "redacted" if name in SECRET_HEADERS else value for name, value in headers.items()},
             started_monotonic=clock.monotonic(),
         )
         self._entries.append(entry)

@@ -182,9 +182,7 @@ def read_request(
         leading_assistant=leading_assistant,
     )
     choice = check_tool_choice(body.get("tool_choice"), tools)
-    if not tools and any(
-        block["type"] in ("tool_use", "tool_result") for turn in turns for _, _, block in turn.blocks
-    ):
+    if not tools and any(block["type"] in ("tool_use", "tool_result") for turn in turns for _, _, block in turn.blocks):
         raise ApiError("Requests which include `tool_use` or `tool_result` blocks must define tools.")
     thinking, display, drop = _read_thinking(body.get("thinking"), model, betas)
     effort, output_format = _read_output_config(body.get("output_config"))
@@ -286,9 +284,7 @@ def _read_thinking(thinking: Any, model: EmulatedModel, betas: frozenset[str]) -
         raise ApiError(f"thinking.{kind}.display: Input should be 'summarized' or 'omitted'")
     behavior = (thinking.get("block_binding") or {}).get("prefix_mismatch_behavior", "error")
     if behavior not in ("error", "drop_block"):
-        raise ApiError(
-            "thinking.block_binding.prefix_mismatch_behavior: Input should be 'error' or 'drop_block'"
-        )
+        raise ApiError("thinking.block_binding.prefix_mismatch_behavior: Input should be 'error' or 'drop_block'")
     return kind == "adaptive", display, behavior == "drop_block"
 
 

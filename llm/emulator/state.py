@@ -26,7 +26,7 @@ class Pace:
 
         Raises ValueError for anything else.
         """
-        if said in PACES:
+        if isinstance(said, str) and said in PACES:
             return PACES[said]
         if isinstance(said, dict) and said.keys() <= {"first_token_ms", "tokens_per_second"}:
             return cls(**said)
@@ -36,7 +36,7 @@ class Pace:
         raise ValueError("a pace is instant, realistic or MS:TOKENS_PER_SECOND")
 
 
-PACES: dict[Any, Pace] = {"instant": Pace(), "realistic": Pace(400.0, 80.0)}
+PACES: dict[str, Pace] = {"instant": Pace(), "realistic": Pace(400.0, 80.0)}
 
 
 @dataclass(frozen=True)

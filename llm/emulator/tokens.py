@@ -20,12 +20,7 @@ def token_weight(text: str) -> float:
     middle = total - one - four
     three = (size - one - 4 * four) - 2 * middle
     two = middle - three
-    return (
-        one / CHARS_PER_TOKEN[0]
-        + two / CHARS_PER_TOKEN[1]
-        + three / CHARS_PER_TOKEN[2]
-        + four / CHARS_PER_TOKEN[3]
-    )
+    return one / CHARS_PER_TOKEN[0] + two / CHARS_PER_TOKEN[1] + three / CHARS_PER_TOKEN[2] + four / CHARS_PER_TOKEN[3]
 
 
 def count_tokens(text: str) -> int:

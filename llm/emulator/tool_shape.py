@@ -59,8 +59,7 @@ def _check_tool(tool: Any, path: str) -> None:
         raise ApiError(f"{path}: Input should be a valid dictionary")
     if tool.get("type") not in (None, "custom"):
         raise ApiError(
-            f"{path}: Input tag '{tool['type']}' found using 'type' does not match any of the expected tags: "
-            f"'custom'"
+            f"{path}: Input tag '{tool['type']}' found using 'type' does not match any of the expected tags: 'custom'"
         )
     path_custom = f"{path}.custom"
     for name in ("name", "input_schema"):
@@ -81,9 +80,7 @@ def _check_tool(tool: Any, path: str) -> None:
         raise ApiError(f"{path_custom}.input_schema.type: Input should be 'object'")
     _check_schema(schema, path_custom)
     if tool.get("strict") and schema.get("additionalProperties") is not False:
-        raise ApiError(
-            f"{path_custom}: For 'object' type, 'additionalProperties' must be explicitly set to false"
-        )
+        raise ApiError(f"{path_custom}: For 'object' type, 'additionalProperties' must be explicitly set to false")
 
 
 def _check_schema(schema: dict[str, Any], path: str) -> None:
@@ -116,8 +113,7 @@ def check_tool_choice(choice: Any, tools: list[dict[str, Any]]) -> dict[str, Any
     if kind not in CHOICES:
         tags = ", ".join(f"'{tag}'" for tag in CHOICES)
         raise ApiError(
-            f"tool_choice: Input tag '{kind}' found using 'type' does not match any of the expected tags: "
-            f"{tags}"
+            f"tool_choice: Input tag '{kind}' found using 'type' does not match any of the expected tags: {tags}"
         )
     refuse_extra(choice, CHOICE_FIELDS[kind], f"tool_choice.{kind}")
     if not tools:

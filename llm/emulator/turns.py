@@ -40,8 +40,7 @@ def read_turns(messages: Any, *, strict_citations: bool, leading_assistant: bool
     _check_pairs(turns)
     if turns[-1].role == "assistant":
         raise ApiError(
-            "This model does not support assistant message prefill. The conversation must end with a user "
-            "message."
+            "This model does not support assistant message prefill. The conversation must end with a user message."
         )
     return turns
 
@@ -67,8 +66,7 @@ def _read_message(message: Any, number: int, *, strict_citations: bool) -> tuple
         raise ApiError(f"{path}.role: Input should be 'user' or 'assistant'")
     if content == "" or content == []:
         raise ApiError(
-            f"{path}: all messages must have non-empty content except for the optional final assistant "
-            f"message"
+            f"{path}: all messages must have non-empty content except for the optional final assistant message"
         )
     if isinstance(content, str):
         check_text(content, f"{path}.content")

@@ -228,9 +228,7 @@ def test_max_tokens_zero_warms_the_cache(client):
 
 def test_usage_is_in_message_start_and_again_in_message_delta(client):
     seen = {}
-    with client.messages.stream(
-        model="emulator-main", max_tokens=50, messages=[user(marked(LONG), "More.")]
-    ) as stream:
+    with client.messages.stream(model="emulator-main", max_tokens=50, messages=[user(marked(LONG), "More.")]) as stream:
         for event in stream:
             if event.type == "message_start":
                 seen["start"] = event.message.usage

@@ -125,9 +125,7 @@ def test_thinking_between_tools_is_bound_to_the_answer_so_far(emulator, client):
     said = sent_back(ask(client, "Time?", **THINK))
     assert ask(client, "Time?", said, "Thanks.", **THINK).stop_reason == "end_turn"
     said["content"][1]["text"] = "Looked."
-    assert refusal(client, "Time?", said, "Thanks.", **THINK) == ELSEWHERE.replace(
-        "1.content.0", "1.content.2"
-    )
+    assert refusal(client, "Time?", said, "Thanks.", **THINK) == ELSEWHERE.replace("1.content.0", "1.content.2")
 
 
 def conversation_with_three_thoughts(emulator, client):
@@ -214,6 +212,4 @@ def test_a_streamed_thought_ends_with_one_signature(emulator, client):
 def test_a_model_without_binding_takes_thinking_behind_another_prefix(emulator, client):
     emulator.register_model("unbound", adaptive_thinking=True, thinking_bound=False)
     said = thought(emulator, client, "Noon.", model="unbound")
-    assert (
-        ask(client, "Another question.", said, "Thanks.", model="unbound", **THINK).stop_reason == "end_turn"
-    )
+    assert ask(client, "Another question.", said, "Thanks.", model="unbound", **THINK).stop_reason == "end_turn"

@@ -78,9 +78,7 @@ def test_bodies_that_are_no_request(emulator, raw, words):
 def test_a_body_above_32_megabytes_is_a_413_in_the_edges_shape(emulator):
     refused = post(emulator, simple(messages=[{"role": "user", "content": "x" * (32 * 1024 * 1024)}]))
     assert refused.status_code == 413
-    assert refused.json() == {
-        "error": {"type": "request_too_large", "message": "Request exceeds the maximum size"}
-    }
+    assert refused.json() == {"error": {"type": "request_too_large", "message": "Request exceeds the maximum size"}}
 
 
 def test_unknown_model_is_a_404(client):
@@ -126,8 +124,7 @@ def test_unknown_model_is_a_404(client):
         ([user(" \n")], "messages: text content blocks must contain non-whitespace text"),
         (
             [user()],
-            "messages.0: all messages must have non-empty content except for the optional final assistant "
-            "message",
+            "messages.0: all messages must have non-empty content except for the optional final assistant message",
         ),
         (
             [user({"type": "text", "text": "", "cache_control": {"type": "ephemeral"}})],
@@ -146,8 +143,7 @@ def test_unknown_model_is_a_404(client):
         ([assistant("a"), user("b")], 'messages: first message must use the "user" role'),
         (
             [user("a"), assistant("b")],
-            "This model does not support assistant message prefill. The conversation must end with a user "
-            "message.",
+            "This model does not support assistant message prefill. The conversation must end with a user message.",
         ),
         (
             [user({"type": "text", "text": "a", "foo": 1})],
@@ -207,8 +203,7 @@ def test_a_leading_assistant_message_can_be_allowed(emulator, client):
         ({"extra_body": {"foo": 1}}, "foo: Extra inputs are not permitted"),
         (
             {"max_tokens": 20_000},
-            "max_tokens: 20000 > 16384, which is the maximum allowed number of output tokens for "
-            "emulator-main",
+            "max_tokens: 20000 > 16384, which is the maximum allowed number of output tokens for emulator-main",
         ),
         ({"max_tokens": -1}, "max_tokens: Input should be greater than or equal to 0"),
         (
@@ -262,10 +257,7 @@ def test_a_prompt_above_the_window_is_refused_with_both_numbers(emulator, client
     emulator.register_model("small", context_window_tokens=1_000, max_output_tokens=500)
     counted = client.messages.count_tokens(model="small", messages=[user("word " * 900)]).input_tokens
     assert counted > 1_000
-    assert (
-        refusal(client, "word " * 900, model="small")
-        == f"prompt is too long: {counted} tokens > 1000 maximum"
-    )
+    assert refusal(client, "word " * 900, model="small") == f"prompt is too long: {counted} tokens > 1000 maximum"
 
 
 def test_an_answer_that_reaches_the_window_stops_there(emulator, client):
