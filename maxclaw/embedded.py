@@ -12,9 +12,10 @@ import pwd
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 from time import sleep
@@ -171,8 +172,7 @@ class Cluster:
             if clock.monotonic() >= deadline:
                 os.close(lock)
                 raise AlreadyRunning(
-                    f"The embedded database in {self.base} is in use by another command. "
-                    f"Wait until it has ended."
+                    f"The embedded database in {self.base} is in use by another command. Wait until it has ended."
                 )
             sleep(POLL_SECONDS)
         return lock
@@ -240,8 +240,7 @@ class Cluster:
             if clock.monotonic() >= deadline:
                 self.stop()
                 raise EmbeddedDatabaseError(
-                    f"The embedded database did not answer within {START_TIMEOUT_SECONDS:.0f} s; "
-                    f"see {self.log_path}."
+                    f"The embedded database did not answer within {START_TIMEOUT_SECONDS:.0f} s; see {self.log_path}."
                 )
             sleep(POLL_SECONDS)
 
@@ -303,7 +302,7 @@ def try_lock(descriptor: int, kind: int = fcntl.LOCK_EX) -> bool:
 
 # Commands that need no database, or own it themselves.
 WITHOUT_DATABASE = {
-    "help", "version", "serve", "test", "testserver", "collectstatic", "findstatic", "compilemessages",
+    "help", "version", "serve", "doctor", "test", "testserver", "collectstatic", "findstatic", "compilemessages",
     "makemessages", "makemigrations", "diffsettings", "startapp", "startproject", "check", "spectacular",
 }  # fmt: skip
 
@@ -328,5 +327,10 @@ def database_for_command(arguments: Sequence[str]) -> Iterator[None]:
         return
     from maxclaw.embedded_keeper import database_in_use
 
-    with database_in_use(settings.DATA_DIR):
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(database_in_use(settings.DATA_DIR))
+        except EmbeddedDatabaseError as error:
+            sys.stderr.write(f"maxclaw: {error}\n")
+            raise SystemExit(1) from None
         yield

@@ -24,6 +24,7 @@ from maxclaw.embedded import (
     EmbeddedDatabaseError,
     try_lock,
 )
+from maxclaw.embedded_paths import DATABASE_NAME
 
 OWNED_BY_ANOTHER = 75
 
@@ -36,17 +37,16 @@ def users_lock(data_dir: Path) -> int:
 
 @contextmanager
 def database_in_use(data_dir: Path) -> Iterator[None]:
-    """Use the running embedded database, or start it, for the length of a block."""
+    """Use the running embedded database, or start it, for the length of a block.
+
+    Raises EmbeddedDatabaseError, before the block, when it cannot be started.
+    """
     lock = users_lock(data_dir)
     keeper = None
     try:
         # Waits while a keeper that is about to end holds it: then its server must not be used any more.
         fcntl.flock(lock, fcntl.LOCK_SH)
-        try:
-            keeper = _ensure_running(data_dir)
-        except EmbeddedDatabaseError as error:
-            sys.stderr.write(f"maxclaw: {error}\n")
-            raise SystemExit(1) from None
+        keeper = _ensure_running(data_dir)
         yield
     finally:
         # Alone with a keeper of our own, wait for it, so that nothing runs once the command has returned.
@@ -56,9 +56,7 @@ def database_in_use(data_dir: Path) -> Iterator[None]:
             try:
                 keeper.wait(STOP_TIMEOUT_SECONDS * 2)
             except subprocess.TimeoutExpired:
-                sys.stderr.write(
-                    f"maxclaw: the embedded database (process {keeper.pid}) is still shutting down.\n"
-                )
+                sys.stderr.write(f"maxclaw: the embedded database (process {keeper.pid}) is still shutting down.\n")
 
 
 def _ensure_running(data_dir: Path) -> subprocess.Popen[str] | None:
@@ -66,7 +64,7 @@ def _ensure_running(data_dir: Path) -> subprocess.Popen[str] | None:
     cluster = Cluster.of(data_dir)
     keeper = None
     deadline = clock.monotonic() + START_TIMEOUT_SECONDS
-    while not cluster.answers():
+    while not cluster.answers(DATABASE_NAME):
         if keeper is None:
             keeper = subprocess.Popen(
                 [sys.executable, "-m", "maxclaw.embedded_keeper", str(data_dir)],
@@ -83,9 +81,7 @@ def _ensure_running(data_dir: Path) -> subprocess.Popen[str] | None:
                 raise EmbeddedDatabaseError(keeper.stderr.read().strip())
             keeper = None  # another is starting or still ending it: look again
         if clock.monotonic() >= deadline:
-            raise EmbeddedDatabaseError(
-                f"The embedded database in {data_dir} did not answer; see postgres.log there."
-            )
+            raise EmbeddedDatabaseError(f"The embedded database in {data_dir} did not answer; see postgres.log there.")
         sleep(POLL_SECONDS)
     return keeper
 

@@ -56,9 +56,7 @@ def check_database() -> None:
         raise PreparationError(f"The database does not answer ({reason}). Check DATABASE_URL.") from None
     version = connection.pg_version // 10_000
     if version < MINIMUM_POSTGRESQL:
-        raise PreparationError(
-            f"The database is PostgreSQL {version}; MaxClaw needs {MINIMUM_POSTGRESQL} or newer."
-        )
+        raise PreparationError(f"The database is PostgreSQL {version}; MaxClaw needs {MINIMUM_POSTGRESQL} or newer.")
 
 
 @contextmanager
@@ -98,12 +96,15 @@ def collect_static_files() -> None:
     stamp.write_text(digest.hexdigest())
 
 
+def needs_emulator() -> bool:
+    """Whether no model is configured, so that the built-in one has to answer."""
+    return not (settings.ANTHROPIC_API_KEY or settings.ANTHROPIC_BASE_URL or settings.EMULATOR_URL)
+
+
 def model_line() -> str:
     """Which model answers, in words for the person who started the server."""
     if settings.ANTHROPIC_BASE_URL:
         return f"{settings.MAXCLAW_MODEL or 'the catalog'} at {settings.ANTHROPIC_BASE_URL}"
     if settings.ANTHROPIC_API_KEY:
         return settings.MAXCLAW_MODEL or "Claude, through the Anthropic API"
-    return (
-        "the built-in emulator, which follows rules and is no language model (set ANTHROPIC_API_KEY for one)"
-    )
+    return "the built-in emulator, which follows rules and is no language model (set ANTHROPIC_API_KEY for one)"

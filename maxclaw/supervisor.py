@@ -24,6 +24,7 @@ from maxclaw.preparation import (
     PreparationError,
     collect_static_files,
     model_line,
+    needs_emulator,
     prepare_database,
 )
 from maxclaw.processes import SUPERVISOR_VARIABLE, end, spawn
@@ -167,9 +168,7 @@ class Supervisor:
         cluster = Cluster.of(settings.DATA_DIR)
         if not (self.plan.database and self.plan.kind == "serve"):
             if not cluster.answers():
-                raise PreparationError(
-                    "The embedded database does not run: start `serve`, or set DATABASE_URL."
-                )
+                raise PreparationError("The embedded database does not run: start `serve`, or set DATABASE_URL.")
             return
         self.cluster = cluster
         try:
@@ -205,9 +204,7 @@ class Supervisor:
         if self.plan.web:
             reset = f"python manage.py changepassword {login.username}"
             if login.password:
-                shown = (
-                    "(shown this once; " if not settings.ADMIN_PASSWORD else "(from MAXCLAW_ADMIN_PASSWORD; "
-                )
+                shown = "(shown this once; " if not settings.ADMIN_PASSWORD else "(from MAXCLAW_ADMIN_PASSWORD; "
                 lines.append(("login", f"{login.username}  {login.password}  {shown}new: {reset})"))
             elif login.username:
                 lines.append(("login", f"{login.username}  (forgotten? {reset})"))
@@ -273,11 +270,6 @@ def how(code: int) -> str:
     return f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with code {code}"
 
 
-def needs_emulator() -> bool:
-    """Whether no model is configured, so that the built-in one has to answer."""
-    return not (settings.ANTHROPIC_API_KEY or settings.ANTHROPIC_BASE_URL or settings.EMULATOR_URL)
-
-
 def emulator_arguments(port: int) -> list[str]:
     place = ["--host", "127.0.0.1", "--port", str(port)]
     return [
@@ -310,8 +302,7 @@ def demand_free_port(host: str, port: int) -> None:
             probe.listen()
     except OSError as error:
         raise PreparationError(
-            f"Port {port} on {host} cannot be used ({error.strerror}). "
-            f"Choose another with --port or MAXCLAW_PORT."
+            f"Port {port} on {host} cannot be used ({error.strerror}). Choose another with --port or MAXCLAW_PORT."
         ) from None
 
 

@@ -12,15 +12,9 @@ class Command(BaseCommand):
     requires_system_checks = []
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument(
-            "--host", default=settings.HOST, help="address to listen on (default: %(default)s)"
-        )
-        parser.add_argument(
-            "--port", type=int, default=settings.PORT, help="port to listen on (default: %(default)s)"
-        )
-        parser.add_argument(
-            "--reload", action="store_true", help="start the web server anew when its code changes"
-        )
+        parser.add_argument("--host", default=settings.HOST, help="address to listen on (default: %(default)s)")
+        parser.add_argument("--port", type=int, default=settings.PORT, help="port to listen on (default: %(default)s)")
+        parser.add_argument("--reload", action="store_true", help="start the web server anew when its code changes")
         parts = parser.add_mutually_exclusive_group()
         parts.add_argument("--web-only", action="store_true", help="no background workers here")
         parts.add_argument("--worker-only", action="store_true", help="no web server here")
