@@ -61,9 +61,7 @@ def erase_thread(thread: models.Model) -> None:
 def erase_user(user: User) -> None:
     """Erase a person: every thread, fact, file and session of theirs, and the account."""
     modules = registered()
-    _lock(
-        [thread for module in modules if hasattr(module, "threads_of") for thread in module.threads_of(user)]
-    )
+    _lock([thread for module in modules if hasattr(module, "threads_of") for thread in module.threads_of(user)])
     _run(modules, "erase_user", user)
 
 
@@ -99,9 +97,4 @@ def _run(modules: list[ModuleType], name: str, *arguments: Any) -> None:
 def _lock(rows: list[models.Model]) -> None:
     if rows:
         manager = type(rows[0])._default_manager
-        list(
-            manager.select_for_update()
-            .filter(pk__in=[row.pk for row in rows])
-            .order_by("pk")
-            .values_list("pk")
-        )
+        list(manager.select_for_update().filter(pk__in=[row.pk for row in rows]).order_by("pk").values_list("pk"))

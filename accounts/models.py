@@ -26,12 +26,8 @@ def default_language() -> str:
 class User(AbstractUser):
     """A person with an account. Days and relative dates follow `time_zone`, pages follow `language`."""
 
-    time_zone = models.CharField(
-        _("time zone"), max_length=64, default=default_time_zone, validators=[check_time_zone]
-    )
-    language = models.CharField(
-        _("language"), max_length=10, choices=settings.LANGUAGES, default=default_language
-    )
+    time_zone = models.CharField(_("time zone"), max_length=64, default=default_time_zone, validators=[check_time_zone])
+    language = models.CharField(_("language"), max_length=10, choices=settings.LANGUAGES, default=default_language)
 
     class Meta(AbstractUser.Meta):
         swappable = "AUTH_USER_MODEL"

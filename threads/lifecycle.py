@@ -118,9 +118,7 @@ def end(thread: Thread, *, reason: SettledReason = SettledReason.THREAD_ENDED) -
     return thread
 
 
-def narrow(
-    thread: Thread, *, acting_user: User, scope: str | None = None, category: str | None = None
-) -> Thread:
+def narrow(thread: Thread, *, acting_user: User, scope: str | None = None, category: str | None = None) -> Thread:
     """Make a thread stricter: isolated, or of a category, or both, in one transaction.
 
     Its tasks and branches come along, at any depth: open ones onto its island, those without a category into
@@ -130,9 +128,7 @@ def narrow(
     """
     check_owner(thread, acting_user)
     if thread.kind == Thread.Kind.MAIN:
-        raise LifecycleRefused(
-            _("The main conversation is open: notices of every conversation reach you there.")
-        )
+        raise LifecycleRefused(_("The main conversation is open: notices of every conversation reach you there."))
     check_category(category or "")
     with transaction.atomic():
         family = [lock_thread(thread_id) for thread_id in sorted([thread.pk, *descendants(thread)])]
@@ -141,8 +137,7 @@ def narrow(
             raise LifecycleRefused(_("An isolated conversation cannot be opened again."))
         if category is not None and root.category not in ("", category):
             raise LifecycleRefused(
-                _("This conversation already belongs to the category “%(category)s”.")
-                % {"category": root.category}
+                _("This conversation already belongs to the category “%(category)s”.") % {"category": root.category}
             )
         isolate = scope == Thread.Scope.ISOLATED and root.scope == Thread.Scope.OPEN
         for member in family:
@@ -228,9 +223,7 @@ def _stricter_scope(origin: Thread, scope: str, island_id: int | None) -> tuple[
 
 def _stricter_category(inherited: str, wanted: str) -> str:
     if inherited and wanted not in ("", inherited):
-        raise LifecycleRefused(
-            _("What belongs to the category “%(category)s” stays in it.") % {"category": inherited}
-        )
+        raise LifecycleRefused(_("What belongs to the category “%(category)s” stays in it.") % {"category": inherited})
     return inherited or wanted
 
 

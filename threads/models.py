@@ -50,12 +50,8 @@ class Thread(models.Model):
     title = models.CharField(max_length=200, blank=True, default="")
     kind = models.CharField(max_length=10, choices=Kind, default=Kind.WEB)
     status = models.CharField(max_length=10, choices=Status, default=Status.ACTIVE)
-    parent = models.ForeignKey(
-        "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="children"
-    )
-    copied_from = models.ForeignKey(
-        "Message", null=True, blank=True, on_delete=models.SET_NULL, related_name="+"
-    )
+    parent = models.ForeignKey("self", null=True, blank=True, on_delete=models.SET_NULL, related_name="children")
+    copied_from = models.ForeignKey("Message", null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
     scope = models.CharField(max_length=10, choices=Scope, default=Scope.OPEN)
     category = models.CharField(max_length=40, blank=True, default="")
     # Restricted, not protected: an island's root names itself, and may go together with all that stand on it.
@@ -80,9 +76,7 @@ class Thread(models.Model):
         verbose_name = _("conversation")
         verbose_name_plural = _("conversations")
         constraints = [
-            models.UniqueConstraint(
-                fields=["owner"], condition=Q(kind="main"), name="thread_one_main_per_owner"
-            ),
+            models.UniqueConstraint(fields=["owner"], condition=Q(kind="main"), name="thread_one_main_per_owner"),
             models.CheckConstraint(
                 condition=Q(scope="open", island__isnull=True) | Q(scope="isolated", island__isnull=False),
                 name="thread_isolated_has_island",
@@ -124,9 +118,7 @@ class Generation(models.Model):
     )
     header = models.ForeignKey(RequestHeader, null=True, on_delete=models.PROTECT, related_name="+")
     cut = models.IntegerField(default=0, help_text=_("prunes, rewinds and thinking drops so far"))
-    thinking_from = models.BigIntegerField(
-        default=0, help_text=_("rows below this id are sent without thinking")
-    )
+    thinking_from = models.BigIntegerField(default=0, help_text=_("rows below this id are sent without thinking"))
     summary = models.TextField(blank=True, default="")
     started = models.DateTimeField(default=clock.now)
     ended = models.DateTimeField(null=True)

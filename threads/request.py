@@ -22,9 +22,9 @@ class Row(NamedTuple):
 def in_call(generation_id: int, last_message_id: int, cut: int) -> Q:
     """The rows of a call: of its generation, visible to the model and sent to it, not after the call's last
     message, and not gone at its cut."""
-    return Q(
-        generation_id=generation_id, model_visible=True, wire__isnull=False, id__lte=last_message_id
-    ) & Q(Q(left_at_cut__isnull=True) | Q(left_at_cut__gt=cut))
+    return Q(generation_id=generation_id, model_visible=True, wire__isnull=False, id__lte=last_message_id) & Q(
+        Q(left_at_cut__isnull=True) | Q(left_at_cut__gt=cut)
+    )
 
 
 def rows_of_call(generation_id: int, last_message_id: int, cut: int) -> list[Row]:

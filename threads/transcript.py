@@ -55,7 +55,6 @@ class NewMessage:
     model_visible: bool = True
     meta: dict[str, Any] = field(default_factory=dict)
     created: datetime | None = None
-    copied_from_id: int | None = None
 
 
 def lock_thread(thread_id: int, lease_token: UUID | None = None) -> Thread:
@@ -134,9 +133,7 @@ def append(
 def append_many(thread: Thread, generation: Generation, rows: Sequence[NewMessage]) -> list[Message]:
     """Append rows to a locked thread, their ids in the given order."""
     check_locked(thread)
-    return Message.objects.bulk_create(
-        [_message_of(thread, generation, row) for row in rows], batch_size=1000
-    )
+    return Message.objects.bulk_create([_message_of(thread, generation, row) for row in rows], batch_size=1000)
 
 
 def finish_answer(
@@ -192,9 +189,14 @@ def string_leaves(value: Any) -> Iterator[str]:
 
 def arguments_in(wire: str | None) -> list[Any]:
     """The arguments of the tool calls among a row's content blocks."""
+    return list(tool_calls_in(wire).values())
+
+
+def tool_calls_in(wire: str | None) -> dict[str, Any]:
+    """Call id to arguments of the tool calls among a row's content blocks, in their order."""
     if wire is None or '"tool_use"' not in wire:
-        return []
-    return [block.get("input") for block in json.loads(wire) if block.get("type") == "tool_use"]
+        return {}
+    return {block.get("id"): block.get("input") for block in json.loads(wire) if block.get("type") == "tool_use"}
 
 
 def _message_of(thread: Thread, generation: Generation, row: NewMessage) -> Message:
@@ -218,5 +220,4 @@ def _message_of(thread: Thread, generation: Generation, row: NewMessage) -> Mess
         model_visible=row.model_visible,
         meta=visible_json(row.meta),
         created=row.created or clock.now(),
-        copied_from_id=row.copied_from_id,
     )

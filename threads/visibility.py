@@ -68,11 +68,7 @@ def thread_filter(viewer: Viewer, prefix: str = "") -> Q:
     if viewer.level.scope == Thread.Scope.ISOLATED:
         scope |= Q(**{f"{prefix}island_id": viewer.level.island_id})
     categories = {"", viewer.level.category}
-    return (
-        Q(**{f"{prefix}owner_id": viewer.owner_id})
-        & scope
-        & Q(**{f"{prefix}category__in": sorted(categories)})
-    )
+    return Q(**{f"{prefix}owner_id": viewer.owner_id}) & scope & Q(**{f"{prefix}category__in": sorted(categories)})
 
 
 def message_filter(viewer: Viewer) -> Q:

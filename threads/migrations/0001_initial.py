@@ -22,9 +22,7 @@ class Migration(migrations.Migration):
             fields=[
                 (
                     "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
+                    models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID"),
                 ),
                 ("ordinal", models.PositiveIntegerField()),
                 (
@@ -40,9 +38,7 @@ class Migration(migrations.Migration):
                 ),
                 (
                     "thinking_from",
-                    models.BigIntegerField(
-                        default=0, help_text="rows below this id are sent without thinking"
-                    ),
+                    models.BigIntegerField(default=0, help_text="rows below this id are sent without thinking"),
                 ),
                 ("summary", models.TextField(blank=True, default="")),
                 ("started", models.DateTimeField(default=maxclaw.clock.now)),
@@ -91,9 +87,7 @@ class Migration(migrations.Migration):
             fields=[
                 (
                     "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
+                    models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID"),
                 ),
                 (
                     "role",
@@ -173,9 +167,7 @@ class Migration(migrations.Migration):
             fields=[
                 (
                     "id",
-                    models.BigAutoField(
-                        auto_created=True, primary_key=True, serialize=False, verbose_name="ID"
-                    ),
+                    models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID"),
                 ),
                 ("channel", models.CharField(default=threads.models.new_channel, max_length=20, unique=True)),
                 ("title", models.CharField(blank=True, default="", max_length=200)),
@@ -295,9 +287,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name="thread",
-            index=models.Index(
-                condition=models.Q(("state", "running")), fields=["lease_until"], name="thread_lease"
-            ),
+            index=models.Index(condition=models.Q(("state", "running")), fields=["lease_until"], name="thread_lease"),
         ),
         migrations.AddConstraint(
             model_name="thread",
@@ -320,9 +310,7 @@ class Migration(migrations.Migration):
             model_name="thread",
             constraint=models.CheckConstraint(
                 condition=models.Q(
-                    models.Q(
-                        ("lease_token__isnull", False), ("lease_until__isnull", False), ("state", "running")
-                    ),
+                    models.Q(("lease_token__isnull", False), ("lease_until__isnull", False), ("state", "running")),
                     models.Q(
                         models.Q(("state", "running"), _negated=True),
                         ("lease_token__isnull", True),
@@ -377,8 +365,6 @@ class Migration(migrations.Migration):
         ),
         migrations.AddConstraint(
             model_name="generation",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("cut__gte", 0)), name="generation_cut_counts_up"
-            ),
+            constraint=models.CheckConstraint(condition=models.Q(("cut__gte", 0)), name="generation_cut_counts_up"),
         ),
     ]

@@ -1,0 +1,36 @@
+"""The account itself: what it exports, and what of it goes last."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from axes.models import AccessAttempt, AccessFailureLog, AccessLog
+from django.contrib.sessions.models import Session
+
+from accounts import erasing
+from accounts.models import User
+
+
+def export(user: User) -> Iterator[dict[str, Any]]:
+    """The account, without what proves who someone is: password, sessions, tokens."""
+    yield {
+        "record": "account",
+        "username": user.username,
+        "first_name": user.first_name,
+        "last_name": user.last_name,
+        "email": user.email,
+        "time_zone": user.time_zone,
+        "language": user.language,
+        "joined": user.date_joined.isoformat(),
+        "last_login": user.last_login and user.last_login.isoformat(),
+    }
+
+
+def erase_user(user: User) -> None:
+    """Delete the account, its sessions and the notes of its logins."""
+    for attempts in (AccessAttempt, AccessFailureLog, AccessLog):
+        attempts.objects.filter(username=user.username).delete()
+    for session in Session.objects.iterator():
+        if session.get_decoded().get("_auth_user_id") == str(user.pk):
+            session.delete()
+    erasing.empty_admin_log(User, [user.pk])
+    user.delete()

@@ -1,0 +1,56 @@
+"""What the ledger exports of a person, and what stays of it: numbers, so that no budget is reset by deleting."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.db.models import QuerySet
+
+from accounts.models import User
+from llm.models import ModelCall
+
+
+def export(user: User) -> Iterator[dict[str, Any]]:
+    """Model calls made for a person, as one dict each."""
+    for call in ModelCall.objects.filter(owner=user).order_by("pk").iterator(chunk_size=500):
+        yield {
+            "record": "model_call",
+            "purpose": call.purpose,
+            "generation": call.generation_id,
+            "answer": call.answer_message_id,
+            "model": call.model,
+            "input_tokens": call.input_tokens,
+            "output_tokens": call.output_tokens,
+            "cache_read_tokens": call.cache_read_tokens,
+            "cache_write_5m_tokens": call.cache_write_5m_tokens,
+            "cache_write_1h_tokens": call.cache_write_1h_tokens,
+            "started": call.started.isoformat(),
+            "total_ms": call.total_ms,
+            "cost_dollars": None if call.cost is None else str(call.cost),
+            "outcome": call.outcome,
+            "error": call.error,
+        }
+
+
+def erase_thread(thread: Any) -> None:
+    _empty(ModelCall.objects.filter(thread_id=thread.pk))
+
+
+def erase_user(user: User) -> None:
+    calls = ModelCall.objects.filter(owner=user)
+    _empty(calls)
+    calls.update(owner=None)
+
+
+def _empty(calls: QuerySet[ModelCall]) -> None:
+    """Take out what a call speaks of. The digest goes too: it would confirm a guess at what was said."""
+    calls.update(
+        thread_id=None,
+        generation_id=None,
+        last_message_id=None,
+        answer_message_id=None,
+        thinking_from=0,
+        anchors=[],
+        body_sha256="",
+        request_id="",
+        error="",
+    )
