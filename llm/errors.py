@@ -113,9 +113,7 @@ def sentence_for(kind: ErrorKind, rule: str = "") -> str:
                 "Rewind to an earlier message, or go on in a new conversation."
             )
         case ErrorKind.OUTPUT_CAP, _rule:
-            return _(
-                "The model cannot write an answer of the length that was asked for. Ask for a shorter one."
-            )
+            return _("The model cannot write an answer of the length that was asked for. Ask for a shorter one.")
         case _kind, "thinking":
             return _("The model refused its own earlier thinking. Try again without it.")
         case _kind, "model_not_found":
@@ -267,9 +265,7 @@ TABLE: tuple[Rule, ...] = (
         _FULL,
         r"maximum context length is (?P<window>#) tokens(?:[^\n]{0,60}resulted in (?P<input>#) tokens)?",
     ),
-    Rule.of(
-        "openai_responses", _FULL, r"exceeds the context window|Input tokens exceed the configured limit"
-    ),
+    Rule.of("openai_responses", _FULL, r"exceeds the context window|Input tokens exceed the configured limit"),
     Rule.of("openai_code", _FULL, r"context_length_exceeded"),
     Rule.of(
         "litellm",
@@ -449,9 +445,7 @@ def _layers(value: Any, depth: int) -> Iterator[_Layer]:
         return
     code = value.get("code")
     message = value.get("message")
-    texts = [
-        item for item in (code, value.get("type"), value.get("__type"), message) if isinstance(item, str)
-    ]
+    texts = [item for item in (code, value.get("type"), value.get("__type"), message) if isinstance(item, str)]
     status = _status_in(code) or _status_in(value.get("status"))
     kind = value.get("type")
     yield _Layer(status, kind if isinstance(kind, str) else "", "\n".join(texts))

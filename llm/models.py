@@ -30,7 +30,7 @@ class RequestHeader(models.Model):
 
 
 class ModelCall(models.Model):
-    """One request made. Numbers stay when what it speaks of is erased, so that no budget is reset by deleting."""
+    """One request made. Its numbers outlive what it speaks of, so that no budget is reset by deleting."""
 
     class Purpose(models.TextChoices):
         TURN = "turn", _("turn")
@@ -52,9 +52,7 @@ class ModelCall(models.Model):
         UNKNOWN = "unknown", _("unknown error")
 
     purpose = models.CharField(max_length=20, choices=Purpose)
-    owner = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+"
-    )
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
     thread_id = models.BigIntegerField(null=True)
     generation_id = models.BigIntegerField(null=True)
     header = models.ForeignKey(RequestHeader, on_delete=models.PROTECT, related_name="+")
@@ -63,15 +61,14 @@ class ModelCall(models.Model):
     last_message_id = models.BigIntegerField(null=True)
     answer_message_id = models.BigIntegerField(null=True)
     cut = models.IntegerField(default=0)
-    thinking_from = models.BigIntegerField(
-        default=0, help_text=_("thinking is sent of rows with at least this id")
-    )
+    thinking_from = models.BigIntegerField(default=0, help_text=_("thinking is sent of rows with at least this id"))
     anchors = models.JSONField(default=list)
     max_tokens = models.IntegerField()
     attempt = models.SmallIntegerField(default=1)
-    reserved_tokens = models.IntegerField(
-        default=0, help_text=_("estimate that holds its place in the budget")
+    estimated_tokens = models.IntegerField(
+        null=True, help_text=_("the prompt by general estimate; usage corrects later estimates by it")
     )
+    reserved_tokens = models.IntegerField(default=0, help_text=_("estimate that holds its place in the budget"))
     reserved_cost = models.DecimalField(max_digits=14, decimal_places=8, null=True)
     input_tokens = models.IntegerField(null=True)
     output_tokens = models.IntegerField(null=True)
@@ -81,9 +78,7 @@ class ModelCall(models.Model):
     started = models.DateTimeField(default=clock.now)
     first_token_ms = models.IntegerField(null=True)
     total_ms = models.IntegerField(null=True)
-    prices = models.JSONField(
-        null=True, help_text=_("dollars for each million tokens when the call was made")
-    )
+    prices = models.JSONField(null=True, help_text=_("dollars for each million tokens when the call was made"))
     cost = models.DecimalField(max_digits=14, decimal_places=8, null=True)
     outcome = models.CharField(max_length=20, choices=Outcome, blank=True, default="")
     stop_reason = models.CharField(max_length=40, blank=True, default="")
