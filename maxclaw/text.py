@@ -13,7 +13,7 @@ NUL_SIGN = "␀"
 
 _CLUSTER = regex.compile(r"\X")
 # Between these two neighbours Unicode always breaks (UAX 29), whatever stands before them: no side is a mark,
-# a joiner, a prepended sign, a regional indicator or a conjoining jamo. Elsewhere a cut has to count clusters.
+# a joiner, a prepended sign, a regional indicator or a conjoining jamo. Elsewhere a cut counts clusters.
 _BEFORE = r"\p{GCB=Other}\p{GCB=LV}\p{GCB=LVT}\p{GCB=Control}\p{GCB=LF}"
 _AFTER = r"\p{GCB=Other}\p{GCB=LV}\p{GCB=LVT}\p{GCB=L}\p{GCB=Control}\p{GCB=CR}"
 _SURE_BOUNDARY = regex.compile(f"(?r)(?<=[{_BEFORE}])(?=[{_AFTER}])")
