@@ -14,11 +14,17 @@ from django.db import Error, connection
 from django.db.migrations.executor import MigrationExecutor
 from django_q.models import OrmQ, Schedule
 
+from llm.catalog import emulator_in_use
 from maxclaw import clock
 from maxclaw.embedded import EmbeddedDatabaseError
 from maxclaw.embedded_keeper import database_in_use
 from maxclaw.heartbeat import STALE_SECONDS, newest_worker_age
-from maxclaw.preparation import PreparationError, check_database, model_line, needs_emulator
+from maxclaw.preparation import (
+    PreparationError,
+    check_database,
+    model_line,
+    postgresql_version,
+)
 from maxclaw.schedule import TICK_NAME
 
 OK, WARN, FAIL = "OK", "WARN", "FAIL"
@@ -52,10 +58,13 @@ def examine() -> Iterator[Finding]:
             yield Finding("database", FAIL, str(error))
         else:
             kind = "embedded " if settings.DATABASE_EMBEDDED else ""
-            version = connection.pg_version
+            version = postgresql_version()
             yield Finding("database", OK, f"{kind}PostgreSQL {version // 10_000}.{version % 10_000} answers")
-            yield from _each(vector_extension, migrations, connection_limit, database_clock)
-            yield from _each(workers, tick, queue)
+            yield from _each(vector_extension, connection_limit, database_clock)
+            for finding in _each(migrations):
+                yield finding
+                if finding.level == OK:  # else their tables may be missing
+                    yield from _each(workers, tick, queue)
             connection.close()
     yield from _each(model)
 
@@ -140,7 +149,7 @@ def queue() -> Finding:
 
 def model() -> Finding:
     """Asks the configured server for its list of models, which costs nothing."""
-    if needs_emulator():
+    if emulator_in_use():
         return Finding("model", WARN, f"answers come from {model_line()}")
     client = anthropic.Anthropic(
         api_key=settings.ANTHROPIC_API_KEY or "none",

@@ -47,7 +47,7 @@ def extract_template(
         line.strip() if "gettext(" in line or "_(" in line else ""
         for line in templatize(file.read().decode()).splitlines()
     ]
-    return extract_python(BytesIO("\n".join(lines).encode()), keywords, comment_tags, options)
+    return extract_python(BytesIO("\n".join(lines).encode()), keywords, comment_tags, {})
 
 
 def collect() -> Catalog:

@@ -13,6 +13,7 @@ from django.core.management import call_command
 from django.db import connection
 from django.db.utils import OperationalError
 
+from llm.catalog import MAIN, load_catalog
 from maxclaw.heartbeat import forget_old
 from maxclaw.schedule import ADVISORY_LOCK_SPACE, PREPARATION_LOCK, ensure_schedule
 
@@ -54,9 +55,16 @@ def check_database() -> None:
     except OperationalError as error:
         reason = str(error).strip().splitlines()[0]
         raise PreparationError(f"The database does not answer ({reason}). Check DATABASE_URL.") from None
-    version = connection.pg_version // 10_000
+    version = postgresql_version() // 10_000
     if version < MINIMUM_POSTGRESQL:
         raise PreparationError(f"The database is PostgreSQL {version}; MaxClaw needs {MINIMUM_POSTGRESQL} or newer.")
+
+
+def postgresql_version() -> int:
+    """The server's version as PostgreSQL counts: 180004 is 18.4."""
+    with connection.cursor() as cursor:
+        cursor.execute("SHOW server_version_num")
+        return int(cursor.fetchone()[0])
 
 
 @contextmanager
@@ -97,14 +105,16 @@ def collect_static_files() -> None:
 
 
 def needs_emulator() -> bool:
-    """Whether no model is configured, so that the built-in one has to answer."""
-    return not (settings.ANTHROPIC_API_KEY or settings.ANTHROPIC_BASE_URL or settings.EMULATOR_URL)
+    """Whether a palette in use holds one of the emulator's models, and no running emulator was named."""
+    groups = load_catalog().palettes.values()
+    emulated = any(model.provider == "emulator" for group in groups for model in group)
+    return emulated and not settings.EMULATOR_URL
 
 
 def model_line() -> str:
     """Which model answers, in words for the person who started the server."""
-    if settings.ANTHROPIC_BASE_URL:
-        return f"{settings.MAXCLAW_MODEL or 'the catalog'} at {settings.ANTHROPIC_BASE_URL}"
-    if settings.ANTHROPIC_API_KEY:
-        return settings.MAXCLAW_MODEL or "Claude, through the Anthropic API"
-    return "the built-in emulator, which follows rules and is no language model (set ANTHROPIC_API_KEY for one)"
+    catalog = load_catalog()
+    if catalog.emulated:
+        return "the built-in emulator, which follows rules and is no language model (set ANTHROPIC_API_KEY for one)"
+    names = ", ".join(model.name for model in catalog.palettes[MAIN])
+    return f"{names} at {settings.ANTHROPIC_BASE_URL}" if settings.ANTHROPIC_BASE_URL else names

@@ -17,6 +17,7 @@ from types import FrameType
 from django.conf import settings
 
 from maxclaw import clock
+from maxclaw.configuration import ConfigurationError
 from maxclaw.embedded import AlreadyRunning, Cluster, EmbeddedDatabaseError
 from maxclaw.heartbeat import STALE_SECONDS, WORKER_NAME_VARIABLE, worker_name
 from maxclaw.preparation import (
@@ -75,6 +76,7 @@ class Child:
     name: str
     arguments: list[str]
     environment: Mapping[str, str]
+    silent: bool = False  # leaves out what it writes to standard output; errors are shown
     process: subprocess.Popen[bytes] | None = None
     started_at: float = 0.0
     failures: int = 0
@@ -82,7 +84,12 @@ class Child:
 
     def start(self) -> None:
         self.started_at = clock.monotonic()
-        self.process = spawn(self.arguments, environment=self.environment, folder=settings.BASE_DIR)
+        self.process = spawn(
+            self.arguments,
+            environment=self.environment,
+            folder=settings.BASE_DIR,
+            stdout=subprocess.DEVNULL if self.silent else None,
+        )
 
     def failed(self) -> float:
         """Count one failure; returns the seconds to wait before the next start."""
@@ -122,7 +129,7 @@ class Supervisor:
             self._watch()
         except Stopped:
             pass
-        except (AlreadyServing, PreparationError, EmbeddedDatabaseError) as error:
+        except (AlreadyServing, ConfigurationError, PreparationError, EmbeddedDatabaseError) as error:
             self.say(f"maxclaw: {error}")
             self.exit_code = 1
         finally:
@@ -151,14 +158,14 @@ class Supervisor:
         if needs_emulator():
             port = free_port()
             environment["MAXCLAW_EMULATOR_URL"] = f"http://127.0.0.1:{port}"
-            self._add("emulator", emulator_arguments(port), environment)
+            self._add("emulator", emulator_arguments(port), environment, silent=True)
         if self.plan.web:
             self._add("web", web_arguments(self.plan), {**environment, "MAXCLAW_ROLE": "web"})
             self.web_watch = WebWatch(self.plan.host, self.plan.port)
         if self.plan.worker:
             name = worker_name(os.getpid())
             worker_environment = {**environment, "MAXCLAW_ROLE": "worker", WORKER_NAME_VARIABLE: name}
-            self._add("worker", [sys.executable, "-m", "django", "qcluster"], worker_environment)
+            self._add("worker", [sys.executable, "-m", "django", "qcluster", "--skip-checks"], worker_environment)
             self.worker_watch = WorkerWatch(name)
         self._wait_for_first_answer()
         self._introduce(login)
@@ -185,8 +192,8 @@ class Supervisor:
             SUPERVISOR_VARIABLE: str(os.getpid()),
         }
 
-    def _add(self, name: str, arguments: list[str], environment: Mapping[str, str]) -> None:
-        child = Child(name, arguments, environment)
+    def _add(self, name: str, arguments: list[str], environment: Mapping[str, str], silent: bool = False) -> None:
+        child = Child(name, arguments, environment, silent)
         child.start()
         self.children.append(child)
 
