@@ -109,9 +109,11 @@ def append(
     model_visible: bool = True,
     meta: dict[str, Any] | None = None,
     created: datetime | None = None,
+    id: int | None = None,
 ) -> Message:
     """Append one row to a locked thread, in one insert. Text and blocks are made visible first (no NUL, no
-    lone surrogate), so that the database and every model take them."""
+    lone surrogate), so that the database and every model take them. `id` is one that this transaction took from the
+    sequence under the lock, for a row that names itself."""
     row = NewMessage(
         role=role,
         text=text,
@@ -126,6 +128,7 @@ def append(
     )
     check_locked(thread)
     message = _message_of(thread, generation, row)
+    message.pk = id
     message.save(force_insert=True)
     return message
 
