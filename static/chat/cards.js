@@ -1,0 +1,119 @@
+// Tool calls: cards that fold, and questions to the person.
+
+import { element, icon } from "./elements.js";
+import { number, say } from "./words.js";
+
+const QUESTION_TOOL = "ask_user_question";
+const PREVIEW_MAX_CHARS = 160;
+const ICONS = { done: "done", failed: "failed", refused: "failed", interrupted: "failed" };
+
+/** A node for one ToolView. `context`: {open, reusable (the card drawn before), onAnswer(call, text)}. */
+export function card(call, context) {
+  return call.tool === QUESTION_TOOL ? questionCard(call, context) : toolCard(call, context);
+}
+
+function shown(value) {
+  return typeof value === "string" ? value : JSON.stringify(value, null, 2);
+}
+
+function preview(values) {
+  const text = Object.values(values)
+    .map((value) => (typeof value === "string" ? value : JSON.stringify(value)))
+    .join(" · ")
+    .replace(/\s+/g, " ");
+  return text.length > PREVIEW_MAX_CHARS ? `${text.slice(0, PREVIEW_MAX_CHARS)}…` : text;
+}
+
+function duration(milliseconds) {
+  if (milliseconds === null) return "";
+  return milliseconds < 1000
+    ? say("milliseconds", { number: number(milliseconds) })
+    : say("seconds", { number: number(Math.round(milliseconds / 100) / 10) });
+}
+
+function statusOf(call) {
+  const said = [say(`status_${call.status}`), duration(call.duration_ms)].filter(Boolean).join(", ");
+  const sign = ICONS[call.status] ? icon(ICONS[call.status]) : "";
+  return element("span", { class: "status", "data-status": call.status }, sign, said);
+}
+
+function argumentsOf(call) {
+  const entries = Object.entries(call.arguments ?? {});
+  if (!entries.length) return element("p", { class: "cut" }, say("no_arguments"));
+  return element("dl", {}, ...entries.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, shown(value))]));
+}
+
+function resultOf(call) {
+  if (call.result === null) return [element("p", { class: "cut" }, say("no_result"))];
+  const { text, chars } = call.result;
+  const cut = chars > [...text].length;
+  return [
+    element("pre", { tabindex: "0" }, text),
+    cut ? element("p", { class: "cut" }, say("result_cut", { chars: number(chars) })) : "",
+  ];
+}
+
+function toolCard(call, { reusable }) {
+  const summary = element(
+    "summary",
+    {},
+    icon("chevron", "chevron"),
+    element("span", { class: "tool-name" }, call.tool),
+    element("span", { class: "preview" }, preview(call.arguments ?? {})),
+    statusOf(call),
+  );
+  const body = element(
+    "div",
+    { class: "tool-body" },
+    element("h4", {}, say("arguments")),
+    argumentsOf(call),
+    element("h4", {}, say("result")),
+    ...resultOf(call),
+  );
+  if (reusable) {
+    // The same card goes on: whether it is open, and the focus, are the reader's.
+    const focused = reusable.querySelector("summary") === document.activeElement;
+    reusable.replaceChildren(summary, body);
+    if (focused) summary.focus({ preventScroll: true });
+    return reusable;
+  }
+  return element("details", { class: "fold tool-card", "data-call": call.id }, summary, body);
+}
+
+function questionCard(call, { onAnswer }) {
+  const { question = "", options = [] } = call.arguments ?? {};
+  const open = call.status === "waiting";
+  const node = element(
+    "section",
+    { class: open ? "question-card open" : "question-card", "data-call": call.id, "aria-label": say("question") },
+    element("p", { class: "label" }, icon("question"), say("question")),
+    element("p", { class: "question" }, shown(question)),
+  );
+  if (open) {
+    node.append(...openQuestion(call, Array.isArray(options) ? options : [], onAnswer));
+  } else if (call.result) {
+    node.append(element("p", { class: "answer-given" }, element("strong", {}, say("answered")), call.result.text));
+  } else if (call.status !== "pending" && call.status !== "running") {
+    node.append(element("p", { class: "state-line" }, say("question_closed")));
+  }
+  return node;
+}
+
+function openQuestion(call, options, onAnswer) {
+  const input = element("input", { type: "text", "aria-label": say("own_answer"), placeholder: say("own_answer"), autocomplete: "off" });
+  const form = element(
+    "form",
+    { class: "own-answer", onsubmit: (event) => {
+      event.preventDefault();
+      if (input.value.trim()) onAnswer(call, input.value);
+      else input.focus();
+    } },
+    input,
+    element("button", { class: "button", type: "submit" }, say("answer")),
+  );
+  const buttons = options.map((option) => {
+    const text = typeof option === "string" ? option : (option?.label ?? shown(option));
+    return element("button", { class: "button", type: "button", onclick: () => onAnswer(call, text) }, text);
+  });
+  return [buttons.length ? element("div", { class: "options" }, ...buttons) : "", form];
+}

@@ -1,0 +1,93 @@
+// The box for words: Enter sends, Shift+Enter begins a new line, and an input method's Enter chooses a character.
+
+import { number, page, say } from "./words.js";
+
+const COUNT_FROM = 0.9; // of the limit
+
+export class Composer {
+  /** `onSend(text)` returns whether the words were taken; `onStop()`. Drafts are kept for as long as the tab lives. */
+  constructor({ form, box, counter, sendButton, stopButton, onSend, onStop }) {
+    Object.assign(this, { form, box, counter, sendButton, stopButton, onSend });
+    this.draftKey = null;
+    box.addEventListener("input", () => this.changed());
+    box.addEventListener("keydown", (event) => {
+      // 229: the input method has this key, whatever the browser says about composing.
+      if (event.key !== "Enter" || event.shiftKey || event.isComposing || event.keyCode === 229) return;
+      event.preventDefault();
+      this.submit();
+    });
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      this.submit();
+    });
+    stopButton.addEventListener("click", onStop);
+    this.changed();
+  }
+
+  get text() {
+    return this.box.value;
+  }
+
+  submit() {
+    if (this.sendButton.disabled) return;
+    const text = this.text;
+    if (this.onSend(text)) this.set("");
+    this.box.focus();
+  }
+
+  set(text) {
+    this.box.value = text;
+    this.changed();
+  }
+
+  /** Words that were not sent come back, before what was written meanwhile. */
+  giveBack(text) {
+    this.set(this.text.trim() && this.text !== text ? `${text}\n\n${this.text}` : text);
+    this.box.focus();
+  }
+
+  /** Another conversation: keep this one's draft, show that one's. */
+  useDraft(key) {
+    if (key === this.draftKey) return;
+    this.draftKey = key;
+    this.set(sessionStorage.getItem(`draft ${key}`) ?? "");
+  }
+
+  forbid(forbidden) {
+    this.form.hidden = forbidden;
+    this.counter.parentElement.hidden = forbidden;
+  }
+
+  changed() {
+    const { box } = this;
+    box.style.height = "auto";
+    box.style.height = `${box.scrollHeight}px`;
+    const left = this.charactersLeft();
+    const near = left < page.limit * (1 - COUNT_FROM);
+    this.counter.textContent = near
+      ? say(left < 0 ? "characters_over" : "characters_left", { number: number(Math.abs(left)) })
+      : "";
+    this.counter.classList.toggle("over", left < 0);
+    this.sendButton.disabled = !this.text.trim() || left < 0;
+    if (this.draftKey !== null) this.keepDraft();
+  }
+
+  keepDraft() {
+    try {
+      if (this.text) sessionStorage.setItem(`draft ${this.draftKey}`, this.text);
+      else sessionStorage.removeItem(`draft ${this.draftKey}`);
+    } catch {
+      // A draft too large for the tab's storage still stands in the box.
+    }
+  }
+
+  charactersLeft() {
+    const { text } = this;
+    // The server counts characters, a string's length counts UTF-16 units: never fewer.
+    return page.limit - (text.length < page.limit * COUNT_FROM ? text.length : [...text].length);
+  }
+
+  setStopping(possible) {
+    this.stopButton.hidden = !possible;
+  }
+}
