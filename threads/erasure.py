@@ -3,8 +3,11 @@
 from collections.abc import Iterator
 from typing import Any
 
+from django.utils.translation import gettext as _
+
 from accounts import erasing
 from accounts.models import User
+from threads.lifecycle import LifecycleRefused
 from threads.models import Generation, Message, Thread
 
 
@@ -74,7 +77,10 @@ def threads_of(user: User) -> Iterator[Thread]:
 
 
 def erase_thread(thread: Thread) -> None:
-    """Delete the thread with its generations and messages. Copies elsewhere stay and forget where they came from."""
+    """Delete the thread with its generations and messages. Copies elsewhere stay and forget where they came from.
+    Raises LifecycleRefused for the main thread, which goes with its account alone."""
+    if thread.kind == Thread.Kind.MAIN:
+        raise LifecycleRefused(_("The main conversation stays as long as its account does."))
     _hand_over_island(thread)
     erasing.empty_admin_log(Thread, [thread.pk])
     Thread.objects.filter(pk=thread.pk).delete()

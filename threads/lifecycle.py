@@ -44,7 +44,8 @@ def create_thread(
     """
     if kind not in (Thread.Kind.WEB, Thread.Kind.TASK):
         raise LifecycleRefused(_("Every account has one main conversation, made with it."))
-    origins = [thread for thread in (parent, copied_from and copied_from.thread) if thread is not None]
+    source = None if copied_from is None else copied_from.thread
+    origins = [thread for thread in (parent, source) if thread is not None]
     if any(origin.owner_id != owner.pk for origin in origins):
         raise NoSuchThread
     island_id: int | None = None
@@ -77,7 +78,7 @@ def rename(thread: Thread, title: str, *, acting_user: User) -> Thread:
     """Give the thread a title. Raises LifecycleRefused for a blank one."""
     check_owner(thread, acting_user)
     title = clean_title(title)
-    if not title:
+    if not any(sign.isprintable() and not sign.isspace() for sign in title):
         raise LifecycleRefused(_("A title needs at least one visible character."))
     thread.title = title
     thread.save(update_fields=["title"])

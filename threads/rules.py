@@ -50,6 +50,6 @@ def refine(error: IntegrityError, rules: Mapping[str, Promise] = RULES) -> RuleV
     """The rule behind a refused write, or None when it is none of `rules`."""
     diagnosis = getattr(error.__cause__, "diag", None)
     name = getattr(diagnosis, "constraint_name", None)
-    if name not in rules:
+    if name is None or name not in rules:
         return None
     return RuleViolation(name, str(rules[name]))

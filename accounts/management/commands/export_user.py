@@ -31,8 +31,9 @@ class Command(BaseCommand):
         count = 0
         try:
             with draft.open("w", encoding="utf-8") as file:
-                for count, record in enumerate(erasing.export_user(user), start=1):
+                for record in erasing.export_user(user):
                     file.write(json.dumps(record, ensure_ascii=False) + "\n")
+                    count += 1
             draft.replace(to)
         except OSError as error:
             draft.unlink(missing_ok=True)
