@@ -18,6 +18,8 @@ _BEFORE = r"\p{GCB=Other}\p{GCB=LV}\p{GCB=LVT}\p{GCB=Control}\p{GCB=LF}"
 _AFTER = r"\p{GCB=Other}\p{GCB=LV}\p{GCB=LVT}\p{GCB=L}\p{GCB=Control}\p{GCB=CR}"
 _SURE_BOUNDARY = regex.compile(f"(?r)(?<=[{_BEFORE}])(?=[{_AFTER}])")
 _WINDOW_CHARS = 128
+# Flags are pairs counted from the start of their run; counting each pair from there again would take for ever.
+_FLAG_HALVES = regex.compile(r"(?r)[\U0001F1E6-\U0001F1FF]+")
 
 
 def visible(text: str) -> str:
@@ -91,6 +93,9 @@ def boundary_after(text: str, position: int) -> int:
 
 
 def _sure_boundary_before(text: str, position: int) -> int:
+    run = _FLAG_HALVES.match(text, 0, position)
+    if run and position - run.start() >= 4:
+        return run.start() + (position - run.start() - 1) // 2 * 2
     window = _WINDOW_CHARS
     while True:
         start = max(position - window, 0)
