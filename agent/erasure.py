@@ -6,11 +6,11 @@ from typing import Any
 from django.db.models import Model
 
 from accounts.models import User
-from agent.models import InboxItem, OverflowEvent, TaskFrame, ToolCall, TurnEvent
+from agent.models import ImportedConversation, InboxItem, OverflowEvent, TaskFrame, ToolCall, TurnEvent
 from threads.models import Thread
 
 # Rows before what they refer to.
-TABLES: tuple[type[Model], ...] = (TurnEvent, OverflowEvent, ToolCall, InboxItem, TaskFrame)
+TABLES: tuple[type[Model], ...] = (ImportedConversation, TurnEvent, OverflowEvent, ToolCall, InboxItem, TaskFrame)
 
 
 def export(user: User) -> Iterator[dict[str, Any]]:
@@ -54,6 +54,14 @@ def export(user: User) -> Iterator[dict[str, Any]]:
             "state": item.state,
             "message": item.message_id,
             "created": item.created.isoformat(),
+        }
+    imports = ImportedConversation.objects.filter(owner=user).select_related("thread").order_by("pk")
+    for imported in imports.iterator(chunk_size=500):
+        yield {
+            "record": "imported_conversation",
+            "channel": imported.thread.channel,
+            "source": imported.source,
+            "created": imported.created.isoformat(),
         }
 
 

@@ -186,3 +186,23 @@ class TurnEvent(models.Model):
 
     def __str__(self) -> str:
         return f"{self.thread_id}#{self.number}"
+
+
+class ImportedConversation(models.Model):
+    """Which conversation of an imported file a thread holds, so that importing again finds it. Which of its messages
+    are there already, the messages themselves say (`meta.import.key`)."""
+
+    thread = models.ForeignKey(Thread, on_delete=models.CASCADE, related_name="imported_from")
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    source = models.CharField(max_length=200, help_text=_("the conversation's id in the imported file"))
+    created = models.DateTimeField(default=clock.now)
+
+    class Meta:
+        verbose_name = _("imported conversation")
+        verbose_name_plural = _("imported conversations")
+        constraints = [
+            models.UniqueConstraint(fields=["owner", "source"], name="importedconversation_once_per_owner"),
+        ]
+
+    def __str__(self) -> str:
+        return self.source

@@ -16,6 +16,8 @@ RULES: dict[str, Promise] = {
     "overflowevent_owner_is_the_threads": _("An overflow belongs to the owner of its conversation."),
     "inboxitem_owner_is_the_threads": _("What waits for a conversation belongs to its owner."),
     "turnevent_owner_is_the_threads": _("An event belongs to the owner of its conversation."),
+    "importedconversation_owner_is_the_threads": _("An import belongs to the owner of its conversation."),
+    "importedconversation_once_per_owner": _("A conversation of a file is imported once."),
     "frame_one_running_per_thread": _("A conversation runs one turn at a time."),
     "frame_end_has_time": _("A turn that ended says when."),
     "frame_level_0_to_4": _("The level of a turn is 0 to 4."),

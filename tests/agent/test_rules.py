@@ -3,7 +3,7 @@
 import pytest
 from django.db import IntegrityError, connection, transaction
 
-from agent.models import InboxItem, OverflowEvent, TaskFrame, ToolCall, TurnEvent
+from agent.models import ImportedConversation, InboxItem, OverflowEvent, TaskFrame, ToolCall, TurnEvent
 from agent.rules import RULES, refine
 from tests.threads.records import call_tool, thread_of
 
@@ -18,6 +18,7 @@ def rows(thread, owner):
         OverflowEvent.objects.create(thread=thread, owner=owner, frame=frame),
         InboxItem.objects.create(thread=thread, owner=owner, text="words"),
         TurnEvent.objects.create(thread=thread, owner=owner, number=1, kind="settled", body={}),
+        ImportedConversation.objects.create(thread=thread, owner=owner, source="a file's id"),
     ]
 
 

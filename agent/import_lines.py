@@ -1,0 +1,148 @@
+"""One line of a JSON-lines import: what it must hold, and a sentence about each line that does not.
+
+| key | meaning |
+|---|---|
+| `conversation` | which conversation the line belongs to: any stable id (text or a whole number, 1 to 200 characters) |
+| `role` | `user`, `assistant` or `tool` (the output of a tool, without the call that asked for it) |
+| `text` | what was said |
+| `created` | when: ISO 8601; a time without an offset is UTC |
+| `id` | optional: a stable id of the message, unique in its conversation |
+| `name` | optional: who said it, for a conversation of several people |
+| `title` | optional: the conversation's title; the first one counts |
+
+Other keys are left alone.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from hashlib import blake2b
+from typing import Any
+
+from agent.prompts import framework_block
+from llm.wire import canonical
+from maxclaw.text import head, visible
+from threads.models import Message
+from threads.transcript import text_block
+
+ID_MAX_CHARS = 200
+NAME_MAX_CHARS = 100
+SHOWN_MAX_CHARS = 40  # of a wrong value, in the sentence about it
+DIGEST_BYTES = 16
+
+ROLES = {"user": Message.Role.USER, "assistant": Message.Role.ASSISTANT, "tool": Message.Role.TOOL}
+
+
+class BrokenLine(ValueError):
+    """A line that cannot be imported. The text says why, as the rest of a sentence that begins with its number."""
+
+
+@dataclass(frozen=True)
+class ImportLine:
+    """A message as its line gives it. `text` is what the record holds: its words, after the speaker's name where one
+    is given, so that a person and a model can tell who speaks."""
+
+    conversation: str
+    role: Message.Role
+    text: str
+    created: datetime
+    id: str = ""
+    name: str = ""
+    title: str = ""
+
+    @property
+    def words(self) -> str:
+        """What was said, without the speaker's name."""
+        return self.text.removeprefix(f"{self.name}: ") if self.name else self.text
+
+    @property
+    def wire(self) -> str:
+        """The content blocks that a model reads. A tool's output without its call goes as the server's words: a model
+        takes a tool result only after the call that it answers."""
+        if self.role == Message.Role.TOOL:
+            return canonical([text_block(framework_block(f"Output of a tool, imported:\n{self.text}"))])
+        return canonical([text_block(self.text)])
+
+    @property
+    def digest(self) -> bytes:
+        """What makes the message the same one in every later import: its own id, else all that it says."""
+        if self.id:
+            said = ["id", self.conversation, self.id]
+        else:
+            said = ["line", self.conversation, self.role.value, self.created.isoformat(), self.text]
+        return blake2b(canonical(said).encode(), digest_size=DIGEST_BYTES).digest()
+
+
+def parse_line(raw: bytes) -> ImportLine:
+    """The message in one line. Raises BrokenLine."""
+    record = _record_in(raw)
+    conversation = _identifier(record, "conversation")
+    if not conversation:
+        raise BrokenLine("“conversation” is missing.")
+    role = ROLES.get(_words(record, "role"))
+    if role is None:
+        raise BrokenLine(f"The role {_shown(record.get('role'))} is unknown; known are {', '.join(ROLES)}.")
+    text = _words(record, "text")
+    if not text.strip():
+        raise BrokenLine("The text is empty.")
+    name = head(" ".join(_words(record, "name").split()), NAME_MAX_CHARS)
+    return ImportLine(
+        conversation=conversation,
+        role=role,
+        text=f"{name}: {text}" if name else text,
+        created=_moment(record),
+        id=_identifier(record, "id"),
+        name=name,
+        title=_words(record, "title"),
+    )
+
+
+def _record_in(raw: bytes) -> Mapping[str, Any]:
+    try:
+        record = json.loads(raw.decode("utf-8"))
+    except UnicodeDecodeError:
+        raise BrokenLine("It is not UTF-8 text.") from None
+    except json.JSONDecodeError as error:
+        raise BrokenLine(f"It is not JSON: {error.msg} at character {error.colno}.") from None
+    except (RecursionError, ValueError):
+        # Nested too deeply, or a number with thousands of digits.
+        raise BrokenLine("It is JSON that nobody can read.") from None
+    if not isinstance(record, dict):
+        raise BrokenLine("It is not a JSON object.")
+    return record
+
+
+def _words(record: Mapping[str, Any], key: str) -> str:
+    value = record.get(key)
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        raise BrokenLine(f"“{key}” must be text, not {_shown(value)}.")
+    return visible(value)
+
+
+def _identifier(record: Mapping[str, Any], key: str) -> str:
+    value = record.get(key)
+    if isinstance(value, int) and not isinstance(value, bool):
+        value = str(value)
+    identifier = _words({key: value}, key)
+    if len(identifier) > ID_MAX_CHARS:
+        raise BrokenLine(f"“{key}” has {len(identifier):,} characters; at most {ID_MAX_CHARS} are taken.")
+    return identifier
+
+
+def _moment(record: Mapping[str, Any]) -> datetime:
+    raw = record.get("created")
+    if not raw:
+        raise BrokenLine("“created” is missing.")
+    try:
+        moment = datetime.fromisoformat(_words(record, "created"))
+        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
+    except (ValueError, OverflowError):
+        raise BrokenLine(f"“created” must be a time such as 2024-05-31T09:30:00Z, not {_shown(raw)}.") from None
+
+
+def _shown(value: Any) -> str:
+    text = visible(json.dumps(value, ensure_ascii=False))
+    return text if len(text) <= SHOWN_MAX_CHARS else f"{head(text, SHOWN_MAX_CHARS)}…"

@@ -1,0 +1,157 @@
+"""Importing conversations that were held elsewhere, from JSON lines (`import_lines.py` says what a line holds).
+
+- A conversation of the file becomes one thread of the owner's, with the original times. The order of its lines is the
+  order of the conversation; lines of several may be mixed.
+- Importing again adds nothing. A message is the same one when it has the same `id` in the same conversation; without
+  an id, when conversation, role, speaker, text and time are the same, the n-th of several such lines being the n-th.
+- A file that grew adds what is new, after what is there. If the conversation was continued in MaxClaw meanwhile, the
+  new messages stand after that too, with a note to the person and to the model that they come from elsewhere; they
+  keep their own times. A conversation that is at work or has ended is left out, and said so.
+- One transaction a conversation: an import can be stopped at any time and run again.
+- A history larger than the model's context budget is dealt into generations, see `import_rows.py`.
+"""
+
+import base64
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import IO
+
+from django.db import IntegrityError, transaction
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from agent import import_rows
+from agent.bell import ring
+from agent.import_index import ConversationIndex
+from agent.import_rows import NewRow
+from agent.models import ImportedConversation
+from agent.rules import refine
+from llm import router
+from threads.lifecycle import clean_title, create_thread, title_from
+from threads.models import Message, Thread
+from threads.transcript import ThreadGone, lock_thread
+
+
+class NotImported(Exception):
+    """Why one conversation was left out: a sentence for the person. Nothing of it was stored."""
+
+
+@dataclass
+class Outcome:
+    """What became of one conversation. `repeated` are the numbers of lines whose id an earlier line has."""
+
+    channel: str = ""
+    is_new: bool = False
+    added: int = 0
+    already_there: int = 0
+    generations: int = 0
+    repeated: list[int] = field(default_factory=list)
+
+
+def import_conversation(
+    owner: User,
+    file: IO[bytes],
+    conversation: ConversationIndex,
+    *,
+    title_prefix: str = "",
+    dry_run: bool = False,
+    on_messages: Callable[[int], None] = lambda _count: None,
+) -> Outcome:
+    """Bring one conversation of an indexed file into the owner's records, in one transaction; with `dry_run` only say
+    what would be added.
+
+    `on_messages(count)` is told of each batch of rows. Raises NotImported and FileChanged, with nothing stored.
+    """
+    try:
+        return _import_once(owner, file, conversation, title_prefix, dry_run, on_messages)
+    except IntegrityError as error:
+        violation = refine(error)
+        if violation is None or violation.name != "importedconversation_once_per_owner":
+            raise
+    # Another import of the same conversation committed first: what it brought is found now.
+    return _import_once(owner, file, conversation, title_prefix, dry_run, on_messages)
+
+
+def _import_once(
+    owner: User,
+    file: IO[bytes],
+    conversation: ConversationIndex,
+    title_prefix: str,
+    dry_run: bool,
+    on_messages: Callable[[int], None],
+) -> Outcome:
+    with transaction.atomic():
+        thread = _find(owner, conversation, lock=not dry_run)
+        new, outcome = _what_is_new(conversation, set() if thread is None else _known_keys(thread))
+        outcome.is_new = thread is None
+        if new and not dry_run:
+            if thread is None:
+                thread = _new_thread(owner, conversation, title_prefix)
+            else:
+                _check_takes_rows(thread)
+            try:
+                outcome.generations = import_rows.add(
+                    thread, file, conversation, new, grows=not outcome.is_new, on_messages=on_messages
+                )
+            except router.NoModelForCategory as error:
+                raise NotImported(str(error)) from None
+            ring("list", {"owner": owner.pk})
+        outcome.channel = "" if thread is None else thread.channel
+    return outcome
+
+
+def _find(owner: User, conversation: ConversationIndex, *, lock: bool) -> Thread | None:
+    imported = ImportedConversation.objects.filter(owner=owner, source=conversation.source)
+    found = imported.select_related("thread").first()
+    if found is None or not lock:
+        return None if found is None else found.thread
+    try:
+        # Two imports that both found it would both find the same messages new: the second waits here.
+        return lock_thread(found.thread_id)
+    except ThreadGone:
+        return None
+
+
+def _known_keys(thread: Thread) -> set[str]:
+    rows = Message.objects.filter(thread=thread, owner_id=thread.owner_id, meta__has_key="import")
+    return set(rows.values_list("meta__import__key", flat=True))
+
+
+def _what_is_new(conversation: ConversationIndex, known: set[str]) -> tuple[list[NewRow], Outcome]:
+    """The lines to add, and the outcome that adding them has."""
+    outcome = Outcome()
+    new: list[NewRow] = []
+    seen: Counter[bytes] = Counter()
+    for position in range(len(conversation)):
+        digest = conversation.digest(position)
+        seen[digest] += 1
+        if seen[digest] > 1 and conversation.has_id[position]:
+            outcome.repeated.append(conversation.line_numbers[position])
+            continue
+        key = base64.urlsafe_b64encode(digest).decode().rstrip("=")
+        if seen[digest] > 1:
+            key = f"{key}/{seen[digest]}"
+        if key in known:
+            outcome.already_there += 1
+        else:
+            new.append(NewRow(position, key))
+    outcome.added = len(new)
+    return new, outcome
+
+
+def _new_thread(owner: User, conversation: ConversationIndex, title_prefix: str) -> Thread:
+    title = conversation.title.strip() or title_from(conversation.first_words)
+    thread = create_thread(owner, title=clean_title(f"{title_prefix}{title}"))
+    thread.created, thread.updated = conversation.first, conversation.last
+    thread.save(update_fields=["created", "updated"])
+    # Before the rows: a second import of the same conversation waits here, and then finds it.
+    ImportedConversation.objects.create(thread=thread, owner=owner, source=conversation.source)
+    return thread
+
+
+def _check_takes_rows(thread: Thread) -> None:
+    if thread.status == Thread.Status.ENDED:
+        raise NotImported(_("It has ended in MaxClaw, so its new messages were left out."))
+    if thread.state != Thread.State.IDLE:
+        raise NotImported(_("It is at work in MaxClaw, so its new messages were left out. Import again when it rests."))
