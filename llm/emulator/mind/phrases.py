@@ -13,15 +13,14 @@ ABILITIES = (
 HELLO = ("Hello!", "你好！")
 WELCOME = ("You are welcome.", "不客气。")
 GOODBYE = ("Goodbye! What was said here is kept.", "再见！这里说过的话都保留着。")
-NOTED = ("I have read it: {quote}. Ask me about it any time.", "我读到了：{quote}。以后随时可以问我。")
+NOTED = ("I have read {quote}; ask me about it any time.", "我读到了{quote}，以后随时可以问我。")
 NOT_FOUND = (
     "I did not find anything about that in what I can see here.",
     "在我能看到的内容里，没有找到相关的记录。",
 )
 NOT_FOUND_SEARCHED = (
-    "I searched ({rounds} rounds) and did not find anything about that. Not finding it does not mean that it was never "
-    "said.",
-    "我查找了 {rounds} 轮，没有找到相关的记录。没找到并不表示从来没有说过。",
+    "I looked through older words (rounds: {rounds}) and found nothing about that. It may have been said all the same.",
+    "我查了以前的记录（{rounds} 轮），没有找到相关内容。这并不表示从来没有说过。",
 )
 SEARCHING = ("I do not see that here, so I look in older words.", "这里没有看到，我去查以前的记录。")
 SEARCHING_ON = ("Not on that page. I read further back.", "这一页没有，我继续往前读。")
@@ -52,6 +51,11 @@ Phrase = tuple[str, str]
 def say(phrase: Phrase, chinese: bool, **values: object) -> str:
     """The phrase in its language, filled in."""
     return phrase[1 if chinese else 0].format(**values)
+
+
+def join(sentences: list[str], chinese: bool) -> str:
+    """Sentences one after the other, as the language writes them."""
+    return ("" if chinese else " ").join(sentences)
 
 
 def quote(text: str, chinese: bool) -> str:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable
 
 from llm.emulator.mind import phrases
-from llm.emulator.mind.phrases import say
+from llm.emulator.mind.phrases import join, say
 from llm.emulator.mind.reading import Conversation
 from llm.emulator.mind.words import shorten
 
@@ -58,13 +58,14 @@ _POWER_MAX = 64
 def greet(conversation: Conversation, chinese: bool) -> str | None:
     """A greeting back, with the introduction the first time; None when this is no greeting."""
     words = conversation.asked.strip()
+    introduction = [say(phrases.INTRODUCTION, chinese), say(phrases.ABILITIES, chinese)]
     if _GREETING.match(words):
         hello = say(phrases.HELLO, chinese)
         if not conversation.is_first:
             return hello
-        return f"{hello} {say(phrases.INTRODUCTION, chinese)} {say(phrases.ABILITIES, chinese)}"
+        return join([hello, *introduction], chinese)
     if _IDENTITY.search(words):
-        return f"{say(phrases.INTRODUCTION, chinese)} {say(phrases.ABILITIES, chinese)}"
+        return join(introduction, chinese)
     if _THANKS.match(words):
         return say(phrases.WELCOME, chinese)
     if _GOODBYE.match(words):

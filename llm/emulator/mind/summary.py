@@ -143,7 +143,7 @@ def _resources(rows: Iterable[Row], pattern: re.Pattern[str]) -> Iterator[str]:
     seen: set[str] = set()
     for row in rows:
         for found in pattern.finditer(_URL.sub(" ", row.text) if pattern is _PATH else row.text):
-            name = found.group(1) if pattern.groups else found.group()
+            name = (found.group(1) if pattern.groups else found.group()).rstrip(".,;")
             if name not in seen:
                 seen.add(name)
                 yield f"- {name}{row.mark()}"

@@ -9,7 +9,7 @@ MAIN = "emulator-main"
 TOOLS = [
     {"name": "clock", "description": "The time.", "input_schema": {"type": "object", "properties": {}}},
     {
-        "name": "search_memory",
+        "name": "lookup",
         "input_schema": {"type": "object", "properties": {"query": {"type": "string"}}},
     },
 ]
