@@ -119,6 +119,12 @@ def end(thread: Thread, *, reason: SettledReason = SettledReason.THREAD_ENDED) -
     return thread
 
 
+def erase(thread: Thread, *, acting_user: User) -> None:
+    """Erase a conversation of the acting user's for good, its tasks too. Raises LifecycleRefused for the main one."""
+    check_owner(thread, acting_user)
+    erasing.erase_thread(thread)
+
+
 def narrow(thread: Thread, *, acting_user: User, scope: str | None = None, category: str | None = None) -> Thread:
     """Make a thread stricter: isolated, or of a category, or both, in one transaction.
 
