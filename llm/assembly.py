@@ -18,6 +18,8 @@ from llm.wire import THINKING_TYPES, canonical
 from maxclaw.text import visible, visible_json
 
 MALFORMED_KEY = "_malformed"
+# Deeper than any real argument, and well within what every later reader of it can walk.
+INPUT_MAX_DEPTH = 100
 # The model reads these as results of its calls.
 MALFORMED_INPUT = "This call did not run: its input is not one valid JSON object ({problem}). Send it again."
 INVALID_NAME = "This call did not run: its tool name holds characters that tool names cannot have."
@@ -289,7 +291,23 @@ def parse_input(raw: str) -> tuple[dict[str, Any], str]:
         return {MALFORMED_KEY: visible(raw)}, "a number is too long or the nesting too deep"
     if not isinstance(value, dict):
         return {MALFORMED_KEY: visible(raw)}, "it is no object"
+    if _is_deeper_than(value, INPUT_MAX_DEPTH):
+        return {MALFORMED_KEY: visible(raw)}, f"it is nested deeper than {INPUT_MAX_DEPTH} levels"
     return visible_json(value), ""
+
+
+def _is_deeper_than(value: Any, levels: int) -> bool:
+    level = [value]
+    for _depth in range(levels + 1):
+        level = [
+            item
+            for parent in level
+            if isinstance(parent, (dict, list))
+            for item in (parent.values() if isinstance(parent, dict) else parent)
+        ]
+        if not level:
+            return False
+    return True
 
 
 def _object_without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
