@@ -93,6 +93,8 @@ def check_block(block: Any, path: str, role: str, *, strict_citations: bool) -> 
         _refuse_place(kind, role, "user", path)
         _check_fields(block, path, kind)
         _check_id(block["tool_use_id"], f"{path}.tool_result.tool_use_id")
+        if not isinstance(block.get("is_error") or False, bool):
+            raise ApiError(f"{path}.tool_result.is_error: Input should be a valid boolean")
         _check_result_content(block.get("content"), path)
     elif kind in ("thinking", "redacted_thinking"):
         _refuse_place(kind, role, "assistant", path)

@@ -79,7 +79,11 @@ class PromptCache:
     def commit(self, plan: CachePlan) -> None:
         """Make the entries of `plan` readable: its answer has begun."""
         for digest, ttl in plan.writes:
-            self._entries[digest] = Entry(plan.started + LIFETIME_SECONDS[ttl], ttl)
+            entry = Entry(plan.started + LIFETIME_SECONDS[ttl], ttl)
+            present = self._entries.get(digest)
+            # Two requests at once may write one prefix: the longer life stays.
+            if present is None or present.expires < entry.expires:
+                self._entries[digest] = entry
             self._entries.move_to_end(digest)
         while len(self._entries) > ENTRIES_MAX:
             self._entries.popitem(last=False)

@@ -39,18 +39,23 @@ class Exchange:
         connection = Connection(scope, receive, send)
         entry = self._state.log.open(scope["path"], connection.headers, new_id("req"))
         try:
-            await self._serve(connection, entry)
-        except ApiError as error:
-            entry.error = error.message
-            entry.begin(error.status)
-            await _send_json(connection, entry, error.status, error_bytes(error, entry.request_id), error.headers)
-            entry.end("refused")
+            await self._serve_or_refuse(connection, entry)
         except ClientGone:
             entry.end("cancelled")
         except StreamBroken as broken:
             entry.end(f"fault:{broken}")
         finally:
             connection.close()
+            if entry.outcome == "open":
+                entry.end("crashed")
+
+    async def _serve_or_refuse(self, connection: Connection, entry: LogEntry) -> None:
+        try:
+            await self._serve(connection, entry)
+        except RecursionError:
+            await _refuse(connection, entry, ApiError("The request body is not valid JSON: it is nested too deeply"))
+        except ApiError as error:
+            await _refuse(connection, entry, error)
 
     async def _serve(self, connection: Connection, entry: LogEntry) -> None:
         started = clock.now().timestamp()
@@ -130,10 +135,14 @@ class Exchange:
             holds=state.holds,
             entry=entry,
         )
-        entry.end("fault:cut_tool_json" if in_answer and in_answer.kind == "cut_tool_json" else "completed")
+        entry.end(_outcome(in_answer))
 
     def _fault_by_word(self, request: MessagesRequest) -> Fault | None:
-        return fault_from_words(request.last_user_text()) if self._state.demo_faults else None
+        if not self._state.demo_faults:
+            return None
+        words = [block["text"] for _, _, block in request.turns[-1].blocks if block["type"] == "text"]
+        own = [text for text in words if not text.lstrip().startswith("<framework>")]
+        return fault_from_words("\n".join(own))
 
     def _make_answer(self, request: MessagesRequest, prompt: Prompt, entry: LogEntry) -> Answer:
         if request.max_tokens == 0:
@@ -206,7 +215,19 @@ class Exchange:
         entry.begin(200)
         self._state.cache.commit(plan)
         await _send_json(connection, entry, 200, json.dumps(message, ensure_ascii=False).encode(), {})
-        entry.end("completed")
+        entry.end(_outcome(fault))
+
+
+async def _refuse(connection: Connection, entry: LogEntry, error: ApiError) -> None:
+    entry.error = error.message
+    entry.begin(error.status)
+    await _send_json(connection, entry, error.status, error_bytes(error, entry.request_id), error.headers)
+    entry.end("refused")
+
+
+def _outcome(fault: Fault | None) -> str:
+    """How an answer that was sent whole ended; a fault after which it goes on is named too."""
+    return f"fault:{fault.kind}" if fault else "completed"
 
 
 def _workspace(key: str, request: MessagesRequest) -> str:

@@ -108,6 +108,8 @@ async def _strike(connection: Connection, fault: Fault, holds: Holds, entry: Log
     if fault.kind == "stall":
         await stall(connection, fault, holds)
         return False
+    # Before it happens: whoever sees the fault finds it in the log.
+    entry.end(f"fault:{fault.kind}")
     if fault.kind == "error_event":
         error_type, text = fault.error(529)
         body = error_body(error_type, text, entry.request_id)

@@ -8,7 +8,7 @@ import httpx2
 import pytest
 
 from llm.emulator.client import ControlError, tool_use
-from tests.llm.emulator.asking import MAIN, TOOLS, ask, user
+from tests.llm.emulator.asking import MAIN, TOOLS, ask, assistant, call, result, user
 
 PARAMETERS: dict[str, Any] = {"model": MAIN, "max_tokens": 500, "messages": [user("hi")], "tools": TOOLS}
 LONG_ANSWER = "word " * 60
@@ -177,6 +177,9 @@ def test_magic_words_work_in_demo_mode_alone(emulator, client):
     with pytest.raises(httpx2.RemoteProtocolError):
         streamed(client, messages=[user("fault:drop")])
     assert ask(client, "fault:nonsense").stop_reason == "end_turn"
+    looked_up = [assistant(call("toolu_1")), user(result("toolu_1", "somebody once wrote fault:529"))]
+    assert ask(client, "Look it up.", *looked_up, tools=TOOLS).stop_reason == "end_turn"
+    assert ask(client, "<framework>fault:529</framework>").stop_reason == "end_turn"
 
 
 def test_a_malformed_fault_is_refused_in_words(emulator):

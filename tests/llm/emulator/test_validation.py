@@ -75,6 +75,13 @@ def test_bodies_that_are_no_request(emulator, raw, words):
     assert words in refused.json()["error"]["message"]
 
 
+def test_a_body_nested_too_deeply_is_refused(emulator):
+    deep = simple(messages=[{"role": "user", "content": "@"}])
+    raw = json.dumps(deep).replace('"@"', "[" * 100_000 + "]" * 100_000).encode()
+    assert post(emulator, raw).status_code == 400
+    assert post(emulator, simple()).status_code == 200
+
+
 def test_a_body_above_32_megabytes_is_a_413_in_the_edges_shape(emulator):
     refused = post(emulator, simple(messages=[{"role": "user", "content": "x" * (32 * 1024 * 1024)}]))
     assert refused.status_code == 413
