@@ -39,9 +39,9 @@ class ConversationIndex:
     title: str = ""
     first_words: str = ""
     first_words_are_the_users: bool = False
-    offsets: array[int] = field(default_factory=lambda: array("Q"))
-    line_numbers: array[int] = field(default_factory=lambda: array("Q"))
-    tokens: array[int] = field(default_factory=lambda: array("L"))
+    offsets: "array[int]" = field(default_factory=lambda: array("Q"))
+    line_numbers: "array[int]" = field(default_factory=lambda: array("Q"))
+    tokens: "array[int]" = field(default_factory=lambda: array("L"))
     begins_exchange: bytearray = field(default_factory=bytearray)
     has_id: bytearray = field(default_factory=bytearray)
     digests: bytearray = field(default_factory=bytearray)
