@@ -29,7 +29,6 @@ from llm.events import (
     ToolInputDelta,
     ToolUseStarted,
 )
-from llm.wire import canonical
 
 __all__ = [
     "Answer",
@@ -85,7 +84,7 @@ async def stream(model: Model, body: bytes, betas: Sequence[str] = ()) -> AsyncG
                     break
         yield assembly.answer()
     except (anthropic.AnthropicError, httpx2.HTTPError, httpx2.StreamError) as error:
-        raise _as_model_error(error, request_id) from error
+        raise _as_model_error(error, request_id, model) from error
     except (KeyError, TypeError, AttributeError, json.JSONDecodeError, UnicodeDecodeError) as error:
         raise _garbled(request_id, repr(error)) from error
 
@@ -173,9 +172,9 @@ async def _keep(client: AsyncAnthropic) -> _Keeper:
         await client.close()
 
 
-def _as_model_error(error: Exception, request_id: str) -> ModelError:
+def _as_model_error(error: Exception, request_id: str, model: Model) -> ModelError:
     if isinstance(error, anthropic.APIStatusError):
-        return _from_status(error)
+        return _from_status(error, model)
     if isinstance(error, (anthropic.APITimeoutError, httpx2.ReadTimeout)):
         rule = "unreachable" if isinstance(error.__cause__, httpx2.ConnectTimeout) else "stall"
         return ModelError(ErrorKind.TRANSIENT, repr(error), rule=rule, request_id=request_id)
@@ -186,12 +185,16 @@ def _as_model_error(error: Exception, request_id: str) -> ModelError:
     return ModelError(ErrorKind.UNKNOWN, repr(error), rule="client", request_id=request_id)
 
 
-def _from_status(error: anthropic.APIStatusError) -> ModelError:
-    body = error.body if isinstance(error.body, str) else canonical(error.body) if error.body else ""
+def _from_status(error: anthropic.APIStatusError, model: Model) -> ModelError:
+    body = error.body or ""
+    body = body if isinstance(body, str) else json.dumps(body, ensure_ascii=False)
     verdict = classify(error.status_code, error.type or "", body)
+    detail = f"{error.status_code} {body or error.message}"[: 2 * DETAIL_MAX_CHARS]
+    if model.api_key and model.provider != "emulator":
+        detail = detail.replace(model.api_key, "[redacted]")
     return ModelError(
         verdict.kind,
-        f"{error.status_code} {body or error.message}"[: 2 * DETAIL_MAX_CHARS],
+        detail,
         rule=verdict.rule,
         status=error.status_code,
         request_id=error.request_id or "",

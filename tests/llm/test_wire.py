@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from llm import catalog, wire
@@ -70,6 +70,7 @@ def test_without_stream_the_key_is_left_out():
     assert b"stream" not in wire.body_bytes(header(), [ONE], [], 5, stream=False)
 
 
+@settings(max_examples=40)
 @given(st.lists(blocks, min_size=1, max_size=4), json_values)
 def test_a_body_is_the_messages_it_was_given(contents, choice):
     messages = [WireMessage(number, "user", wire.canonical(content)) for number, content in enumerate(contents)]
@@ -80,12 +81,14 @@ def test_a_body_is_the_messages_it_was_given(contents, choice):
     assert wire.canonical(json.loads(text)) == text
 
 
+@settings(max_examples=40)
 @given(blocks)
 def test_blocks_are_cut_out_byte_for_byte(content):
     text = wire.canonical(content)
     assert wire.split_blocks(text) == [wire.canonical(block) for block in content]
 
 
+@settings(max_examples=40)
 @given(blocks)
 def test_an_anchor_adds_its_mark_and_nothing_else(content):
     if not content or content[-1].get("type") in wire.THINKING_TYPES:
