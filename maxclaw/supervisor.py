@@ -233,7 +233,7 @@ class Supervisor:
         if self.cluster is not None and self.cluster.process is not None:
             code = self.cluster.process.poll()
             if code is not None:
-                self.say(f"maxclaw: the database ended ({how(code)}); starting it again")
+                self.say(f"maxclaw: the database {how(code)}; starting it again")
                 self.cluster.start()
 
     def _look_after_children(self) -> None:
