@@ -3,14 +3,14 @@
 from dataclasses import dataclass, field
 
 from django.utils.translation import gettext as _
-from llm.calls import Prepared
-from llm.ledger import close_call
-from llm.provider import Answer
 
 from agent.events import Event
 from agent.models import TaskFrame, ToolCall
 from agent.projection import COMPLETE, INTERRUPTED, message_view
+from llm.calls import Prepared
+from llm.ledger import close_call
 from llm.models import ModelCall
+from llm.provider import Answer
 from threads.models import Generation, Message, Thread
 from threads.transcript import finish_answer
 
@@ -63,7 +63,6 @@ def store_answer(
         outcome=outcome,
         usage=answer.usage,
         stop_reason=answer.stop_reason,
-        request_id=answer.request_id,
         first_token_ms=prepared.first_token_ms,
         total_ms=prepared.total_ms,
     )

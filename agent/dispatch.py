@@ -52,7 +52,7 @@ def deliver_result(task: Thread, frame: TaskFrame) -> None:
         text = f"{opening} Its result:\n\n{shown or '(no text)'}"
     else:
         text = f"{opening} Its result may not be shown here: the task's level is stricter than this conversation's."
-    item, created = InboxItem.objects.get_or_create(
+    _item, created = InboxItem.objects.get_or_create(
         thread=target,
         client_key=f"task:{frame.pk}",
         defaults={

@@ -22,7 +22,7 @@ QUESTION_TOOL = "ask_user_question"
 
 
 def answer_question(user: User, channel: str, call_id: int, text: Any) -> ToolCall:
-    """The user's answer to one open card (`call_id` is the ToolCall's id) becomes its tool result, and the turn goes on.
+    """The user's answer to one open card (`call_id` is the ToolCall's id) becomes its result, and the turn goes on.
 
     Raises Refused when the thread or the card is not the user's, the card is not open, or the answer is no words.
     """

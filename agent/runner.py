@@ -1,4 +1,4 @@
-"""Runs turns as tasks of the ASGI process. Holds nothing whose loss would matter: who takes what stands in the tables."""
+"""Runs turns as tasks of the ASGI process. Holds nothing whose loss would matter: who has what is in the tables."""
 
 import asyncio
 import logging

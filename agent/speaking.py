@@ -1,4 +1,4 @@
-"""What holds for all words of the user's, whether a message or a card's answer: who may say them where, and how many."""
+"""What holds for all words of the user's, whether a message or a card's answer: who says them where, how many."""
 
 import functools
 from typing import Any
@@ -6,12 +6,12 @@ from typing import Any
 from django.conf import settings
 from django.db import transaction
 from django.utils.translation import gettext as _
-from llm.estimates import estimate_tokens
 
 from accounts.models import User
 from agent.bell import ring
 from agent.refusals import Refused
 from llm import router
+from llm.estimates import estimate_tokens
 from maxclaw.text import visible
 from threads.access import NoSuchThread, access_thread
 from threads.models import Thread

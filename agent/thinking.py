@@ -1,4 +1,4 @@
-"""Dropping thinking once: newer models bind a thinking block to every byte before it, and refuse what does not match."""
+"""Dropping thinking once: newer models bind a thinking block to every byte before it and refuse any other."""
 
 from django.utils.translation import gettext as _
 

@@ -4,10 +4,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from django.db import connection
-from llm.estimates import estimate_tokens
 
 from agent.models import ToolCall
 from llm.catalog import Model
+from llm.estimates import estimate_tokens
 from llm.wire import canonical
 from maxclaw import clock
 from maxclaw.text import head_and_tail, visible

@@ -4,11 +4,12 @@ limit. Every call gets exactly one result before the next request."""
 import asyncio
 import inspect
 import logging
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Any, cast
 
 from django.db import transaction
-from llm.estimates import estimate_tokens
 
 from agent.events import emit_all
 from agent.leases import Holding
@@ -18,6 +19,7 @@ from agent.projection import tool_view
 from agent.registry import Tool, ToolContext, ToolError, ToolOutput, WaitForUser, get
 from agent.tool_results import ROUND_BUDGET_SHARE, mark_running, store_result
 from llm.catalog import Model
+from llm.estimates import estimate_tokens
 from maxclaw import clock
 from maxclaw.database_threads import in_database
 from threads.models import Generation
@@ -170,8 +172,9 @@ async def _within(seconds: float, tool: Tool, context: ToolContext, call: ToolCa
     end by itself and what it says then is dropped. Raises TimeoutError."""
     if inspect.iscoroutinefunction(tool.run):
         async with asyncio.timeout(seconds):
-            return await tool.run(context, call.arguments)
-    work = asyncio.ensure_future(in_database(tool.run, context, call.arguments))
+            return await cast("Awaitable[ToolOutput]", tool.run(context, call.arguments))
+    run = cast("Callable[[ToolContext, dict[str, Any]], ToolOutput]", tool.run)
+    work = asyncio.ensure_future(in_database(run, context, call.arguments))
     work.add_done_callback(lambda done: done.cancelled() or done.exception())
     ended, _running = await asyncio.wait([work], timeout=seconds)
     if not ended:

@@ -1,0 +1,26 @@
+"""What tests of turns have."""
+
+import pytest
+
+from llm import catalog
+from maxclaw.database_threads import close_all
+from tests.emulator_server import running_emulator
+
+
+@pytest.fixture(scope="session")
+def emulator_process():
+    with running_emulator() as control:
+        yield control
+
+
+@pytest.fixture
+def emulator(emulator_process, settings):
+    """The emulator as the configured model, emptied before each test."""
+    emulator_process.reset()
+    settings.EMULATOR_URL = emulator_process.base_url
+    settings.MODEL_RETRY_BASE_SECONDS = 0.01
+    settings.POLL_SECONDS = 3600  # only a ring can have done it
+    catalog.load_catalog()
+    yield emulator_process
+    emulator_process.reset()
+    close_all()

@@ -1,0 +1,86 @@
+"""A process that runs turns like the server does and kills itself at one named point of a turn.
+
+Started as `python -m tests.agent.crashing_process POINT`: `POINT` is a key of POINTS. It dies by SIGKILL, so nothing
+of it gets to clean up. It stands in for the ASGI process: the same bell, the same runner, no pages.
+"""
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import django
+
+BEFORE, AFTER = "before", "after"
+
+# Point: module, function, before or after it ran, at which call.
+POINTS: dict[str, tuple[str, str, str, int]] = {
+    "while the thread is being taken": ("agent.runner.Runner", "_take_now", BEFORE, 1),
+    "after the thread was taken": ("agent.runner.Runner", "_take_now", AFTER, 1),
+    "before the call is recorded": ("agent.turn", "prepare", BEFORE, 1),
+    "before the call goes out": ("agent.turn", "prepare", AFTER, 1),
+    "in the middle of the stream": ("agent.streaming.DeltaWriter", "_store", AFTER, 2),
+    "before the answer is stored": ("agent.turn.Turn", "_store", BEFORE, 1),
+    "before the tools start": ("agent.turn.Turn", "_store", AFTER, 1),
+    "during a tool": ("agent.tool_rounds", "_within", BEFORE, 1),
+    "between two tools": ("agent.tool_rounds.Round", "_store", AFTER, 1),
+    "between the tools and the next request": ("agent.turn.Turn", "_after_tools", AFTER, 1),
+    "in the middle of the second stream": ("agent.streaming.DeltaWriter", "_store", AFTER, 6),
+    "before the last write": ("agent.turn.Turn", "_store", BEFORE, 2),
+    "after the last write": ("agent.turn.Turn", "_store", AFTER, 2),
+}
+
+
+def die() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def plant(point: str) -> None:
+    """Make the process die at the point."""
+    from importlib import import_module
+
+    path, name, when, at = POINTS[point]
+    try:
+        owner: Any = import_module(path)
+    except ModuleNotFoundError:
+        module, _dot, class_name = path.rpartition(".")
+        owner = getattr(import_module(module), class_name)
+    original: Callable[..., Any] = getattr(owner, name)
+    calls = 0
+
+    def count() -> bool:
+        nonlocal calls
+        calls += 1
+        return calls == at
+
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        due = count()
+        if due and when == BEFORE:
+            die()
+        result = original(*args, **kwargs)
+        if due:
+            die()
+        return result
+
+    setattr(owner, name, wrapped)
+
+
+async def run() -> None:
+    from agent.bell import Bell
+    from agent.runner import Runner
+
+    await Bell.shared().start()
+    await Runner().start()
+    sys.stdout.write("running\n")
+    sys.stdout.flush()
+    await asyncio.Event().wait()
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "maxclaw.settings")
+    django.setup()
+    if sys.argv[1] != "nowhere":
+        plant(sys.argv[1])
+    asyncio.run(run())

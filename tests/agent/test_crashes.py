@@ -1,0 +1,113 @@
+"""The process that runs a turn is killed at any moment of it: no word is lost, no tool call is left without a result,
+and the next message is answered."""
+
+import contextlib
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from django.conf import settings as django_settings
+
+from agent import sending, taking
+from agent.models import InboxItem, TaskFrame, ToolCall, TurnEvent
+from llm.emulator.client import text, tool_use
+from llm.models import ModelCall
+from maxclaw import clock
+from tests.agent.crashing_process import POINTS
+from tests.agent.world import database_url
+from threads.lifecycle import create_thread
+from threads.models import Message, Thread
+from threads.verification import verify_thread
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.processes]
+
+ROOT = Path(django_settings.BASE_DIR)
+WORDS = "Please read the history twice and count to six."
+COUNTED = [f"{word} " for word in ["one", "two", "three", "four", "five", "six"]]
+
+
+@contextlib.contextmanager
+def turn_process(emulator, point):
+    environment = {
+        **os.environ,
+        "DATABASE_URL": database_url(),
+        "MAXCLAW_EMULATOR_URL": emulator.base_url,
+        "MAXCLAW_POLL_SECONDS": "1",
+        "MAXCLAW_DATA_DIR": str(django_settings.DATA_DIR),
+    }
+    process = subprocess.Popen(
+        [sys.executable, "-m", "tests.agent.crashing_process", point],
+        cwd=ROOT,
+        env=environment,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout.readline() == "running\n"
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def wait_until(look, seconds=15):
+    deadline = time.monotonic() + seconds
+    while not (found := look()):
+        if time.monotonic() > deadline:
+            raise TimeoutError("It did not happen.")
+        time.sleep(0.02)
+    return found
+
+
+def script(emulator, thread):
+    # Paced, so that the stream is stored in several batches.
+    pace = {"first_token_ms": 0, "tokens_per_second": 20}
+    call = {"channel": thread.channel}
+    emulator.answer(text("Here I am."), match={"contains": "Are you there?"}, times=-1)
+    emulator.answer(
+        text("one two three four five six", pieces=COUNTED),
+        tool_use("message_history_read", call),
+        tool_use("message_history_read", call),
+        match={"contains": WORDS},
+        pace=pace,
+    )
+    emulator.answer(
+        text("one two three four five six", pieces=COUNTED), match={"tool": "message_history_read"}, pace=pace
+    )
+
+
+@pytest.mark.parametrize("point", POINTS)
+def test_killed(point, emulator, alice):
+    thread = create_thread(alice)
+    script(emulator, thread)
+    with turn_process(emulator, point) as process:
+        sending.send(alice, thread.channel, WORDS, client_key="first")
+        process.wait(20)
+    streamed = "".join(event.body["text"] for event in TurnEvent.objects.filter(kind="delta").order_by("number"))
+    with clock.moved(django_settings.LEASE_SECONDS + 1):
+        for thread_id in list(taking.lapsed_threads().values_list("pk", flat=True)):
+            taking.sweep(thread_id)
+    thread.refresh_from_db()
+    assert thread.state == Thread.State.IDLE
+
+    with turn_process(emulator, "nowhere"):
+        sending.send(alice, thread.channel, "Are you there?", client_key="second")
+        wait_until(lambda: Message.objects.filter(thread=thread, text="Here I am.").exists())
+        wait_until(lambda: Thread.objects.get(pk=thread.pk).state == Thread.State.IDLE)
+
+    rows = list(Message.objects.filter(thread=thread).order_by("id"))
+    said = [row.text for row in rows if row.role == "user"]
+    assert said == [WORDS, "Are you there?"]
+    kept = "".join(row.text for row in rows if row.role == "assistant")
+    assert streamed in kept
+    assert not InboxItem.objects.filter(state="waiting").exists()
+    assert not ToolCall.objects.filter(result__isnull=True).exists()
+    assert not TaskFrame.objects.exclude(state__in=["done", "failed"]).exists()
+    assert not ModelCall.objects.filter(outcome="").exists()
+    assert not Message.objects.filter(meta__state="streaming").exists()
+    report = verify_thread(thread)
+    assert report.calls == report.proved

@@ -1,0 +1,132 @@
+"""Faults of a provider: shown to the user in a sentence, recorded in the ledger, and never part of a prompt."""
+
+import json
+
+import pytest
+from asgiref.sync import async_to_sync
+
+from agent.models import TaskFrame
+from llm.emulator.client import raw_tool_use, text
+from llm.models import ModelCall
+from tests.agent.world import running_world
+from threads.models import Message
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+OVERLOADED = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
+
+PASSING = {
+    "429": {"kind": "status", "status": 429, "headers": {"retry-after": "0"}},
+    "500": {"kind": "status", "status": 500},
+    "529": {"kind": "status", "status": 529},
+    "error event": {"kind": "error_event", "after_deltas": 2},
+    "drop": {"kind": "drop", "after_deltas": 2},
+    "no message_stop": {"kind": "end_without_stop", "after_deltas": 2},
+}
+
+
+def talk(emulator, alice, *words):
+    async def scenario():
+        async with running_world(emulator) as world:
+            thread = await world.new_thread(alice)
+            for said in words:
+                await world.ask(thread, said)
+            return await world.rows(thread)
+
+    return async_to_sync(scenario)()
+
+
+@pytest.mark.parametrize("name", PASSING)
+def test_a_passing_fault_is_retried_and_leaves_no_trace_in_the_answer(emulator, alice, name):
+    fault = dict(PASSING[name])
+    emulator.fault(fault.pop("kind"), times=1, **fault)
+    emulator.answer(text("one two three four"), times=2)
+    rows = talk(emulator, alice, "Hello")
+    assert [(row.role, row.text) for row in rows] == [("user", "Hello"), ("assistant", "one two three four")]
+    outcomes = list(ModelCall.objects.order_by("id").values_list("outcome", flat=True))
+    assert outcomes == ["transient", "complete"]
+
+
+@pytest.mark.parametrize("name", PASSING)
+def test_a_lasting_fault_ends_the_turn_with_a_sentence(emulator, alice, settings, name):
+    settings.MODEL_RETRIES = 1
+    fault = dict(PASSING[name])
+    emulator.fault(fault.pop("kind"), times=2, **fault)
+    emulator.answer(text("Back again."), match={"contains": "Still there?"})
+    emulator.answer(text("one two three four"), times=2)
+    rows = talk(emulator, alice, "Hello", "Still there?")
+    notice = next(row for row in rows if row.meta.get("notice"))
+    assert notice.text
+    assert not notice.model_visible
+    assert notice.wire is None
+    assert rows[-1].text == "Back again."
+    frame = TaskFrame.objects.order_by("id").first()
+    assert (frame.state, frame.end_reason, frame.notice) == ("failed", "model-error", notice.text)
+    calls = list(ModelCall.objects.order_by("id"))
+    assert [call.outcome for call in calls] == ["transient", "transient", "complete"]
+    assert all(call.error for call in calls[:2])
+    sent = json.dumps(emulator.bodies()[-1]["messages"])
+    assert notice.text not in sent
+    assert "one two" not in sent
+    assert "verloaded" not in sent
+
+
+def test_a_stalled_stream_is_given_up(emulator, alice, settings):
+    settings.MODEL_STALL_SECONDS = 1
+    settings.MODEL_RETRIES = 0
+    emulator.fault("stall", after_deltas=2, seconds=30)
+    emulator.answer(text("one two three four"))
+    rows = talk(emulator, alice, "Hello")
+    assert rows[-1].meta["notice"] == "model-error"
+    assert ModelCall.objects.get().outcome == "transient"
+
+
+def test_a_cut_inside_tool_json_runs_nothing_and_appends_no_half_call(emulator, alice):
+    emulator.answer(
+        text("I will ask."), raw_tool_use("ask_user_question", ['{"question": "Wh']), stop_reason="max_tokens"
+    )
+    emulator.answer(text("Fine."))
+    rows = talk(emulator, alice, "Hello", "Go on")
+    assert [row.role for row in rows] == ["user", "assistant", "event", "user", "assistant"]
+    assert rows[2].meta["notice"]
+    assert json.loads(rows[1].wire) == [{"type": "text", "text": "I will ask."}]
+    assert ModelCall.objects.order_by("id").first().outcome == "cut"
+
+
+def test_a_full_context_ends_the_turn_with_a_sentence_that_says_what_helps(emulator, alice):
+    body = {
+        "type": "error",
+        "error": {"type": "invalid_request_error", "message": "prompt is too long: 200251 tokens > 200000 maximum"},
+    }
+    emulator.fault("status", status=400, body=body)
+    rows = talk(emulator, alice, "Hello")
+    assert rows[-1].meta["notice"] == "context-full"
+    assert "new conversation" in rows[-1].text
+    assert TaskFrame.objects.get().end_reason == "context-full"
+    assert ModelCall.objects.get().outcome == "context_full"
+    assert Message.objects.filter(role="assistant").get().wire is None
+
+
+def test_the_sentence_is_in_the_persons_language(emulator, alice, settings):
+    settings.MODEL_RETRIES = 0
+    alice.language = "zh-hans"
+    alice.save()
+    emulator.fault("status", status=401)
+    rows = talk(emulator, alice, "你好")
+    assert any("\u4e00" <= sign <= "\u9fff" for sign in rows[-1].text)
+
+
+def test_a_refused_thinking_block_is_dropped_once_and_the_turn_goes_on(emulator, alice):
+    body = {
+        "type": "error",
+        "error": {
+            "type": "invalid_request_error",
+            "message": "messages.1.content.0: Invalid `signature` in `thinking` block",
+        },
+    }
+    emulator.answer(text("First."))
+    emulator.fault("status", status=400, body=body, match={"contains": "Second"})
+    emulator.answer(text("Second answer."))
+    rows = talk(emulator, alice, "First", "Second")
+    assert rows[-1].text == "Second answer."
+    assert [row.meta["notice"] for row in rows if row.meta.get("notice")] == ["thinking-dropped"]
