@@ -5,7 +5,6 @@ may have run, so that the next request is valid.
 """
 
 from django.utils.translation import gettext as _
-from llm.ledger import close_call
 
 from agent import frames, leases
 from agent.answers import end_answer
@@ -15,6 +14,7 @@ from agent.projection import INTERRUPTED, STREAMING, streamed_so_far, thread_vie
 from agent.prompts import INTERRUPTED_TOOL, STOPPED_QUESTION
 from agent.safe_point import append_notice
 from agent.tool_results import open_calls, store_result
+from llm.ledger import close_call
 from llm.models import ModelCall
 from llm.wire import canonical
 from threads.models import Generation, Message, Thread

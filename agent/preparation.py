@@ -4,15 +4,15 @@ import json
 from dataclasses import dataclass
 
 from django.db import transaction
-from llm.calls import Prepared
-from llm.ledger import open_call
 
 from agent import opening, prompts, registry
 from agent.events import emit
 from agent.leases import Holding
 from agent.projection import STREAMING, message_view
 from llm import catalog, router
+from llm.calls import Prepared
 from llm.catalog import Model
+from llm.ledger import open_call
 from llm.models import ModelCall, RequestHeader
 from llm.wire import Anchor, betas_of, body_bytes, body_sha256, header_text, remember_header, turn_anchors
 from threads.models import Generation, Message, Thread

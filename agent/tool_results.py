@@ -71,7 +71,8 @@ def shortened(text: str, allowance_tokens: int, model: Model | None, message_id:
     """Head and tail of `text` within the allowance, cut between grapheme clusters, naming the message that has all."""
 
     def gap(left_out: int) -> str:
-        return f"\n[... {left_out:,} of {len(text):,} characters left out; the whole result is message m:{message_id} ...]\n"
+        whole = f"the whole result is message m:{message_id}"
+        return f"\n[... {left_out:,} of {len(text):,} characters left out; {whole} ...]\n"
 
     max_chars = len(text)
     for _attempt in range(8):

@@ -12,9 +12,6 @@ import logging
 from django.conf import settings
 from django.db import connection, transaction
 from django.utils import translation
-from llm.calls import Answered, Prepared, ask
-from llm.provider import StreamEvent, TextDelta, ThinkingDelta
-from llm.router import NoModelForCategory
 
 from agent import ending, interruption, leases
 from agent.answers import StoredAnswer, context_full_sentence, store_answer
@@ -28,8 +25,11 @@ from agent.safe_point import append_note, append_notice
 from agent.streaming import DeltaWriter
 from agent.thinking import drop_thinking, thinking_dropped_sentence
 from agent.tool_rounds import Round
+from llm.calls import Answered, Prepared, ask
 from llm.catalog import Model
 from llm.errors import ErrorKind, ModelError
+from llm.provider import StreamEvent, TextDelta, ThinkingDelta
+from llm.router import NoModelForCategory
 from maxclaw.database_threads import in_database
 from threads.models import Generation, Thread
 from threads.transcript import LeaseLost, ThreadGone, lock_thread

@@ -76,7 +76,9 @@ def script(emulator, thread):
         pace=pace,
     )
     emulator.answer(
-        text("one two three four five six", pieces=COUNTED), match={"tool": "message_history_read"}, pace=pace
+        text("one two three four five six", pieces=COUNTED),
+        match={"tool": "message_history_read"},
+        pace=pace,
     )
 
 
