@@ -19,6 +19,7 @@ from maxclaw.schedule import ADVISORY_LOCK_SPACE, PREPARATION_LOCK, ensure_sched
 
 MINIMUM_POSTGRESQL = 15
 FIRST_USER = "admin"
+LOCK_KEY = (ADVISORY_LOCK_SPACE, PREPARATION_LOCK)
 
 
 class PreparationError(Exception):
@@ -39,7 +40,7 @@ def prepare_database() -> Login:
     Raises PreparationError when the database cannot be used.
     """
     check_database()
-    with _one_at_a_time():
+    with one_at_a_time():
         call_command("migrate", interactive=False, verbosity=0)
         login = ensure_first_user()
         ensure_schedule()
@@ -68,12 +69,13 @@ def postgresql_version() -> int:
 
 
 @contextmanager
-def _one_at_a_time() -> Iterator[None]:
+def one_at_a_time() -> Iterator[None]:
+    """Hold the lock that servers preparing the same database take; waits for it."""
     # A connection of its own: the lock has to outlive each migration's transaction.
     parameters = {**connection.get_connection_params(), "autocommit": True}
     parameters.pop("pool", None)
     with psycopg.connect(**parameters) as lock:
-        lock.execute("SELECT pg_advisory_lock(%s, %s)", [ADVISORY_LOCK_SPACE, PREPARATION_LOCK])
+        lock.execute("SELECT pg_advisory_lock(%s, %s)", LOCK_KEY)
         yield
 
 

@@ -9,6 +9,7 @@ import os
 import shutil
 import tempfile
 from collections.abc import Generator
+from pathlib import Path
 
 import pytest
 
@@ -25,6 +26,7 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None
     data_dir = tempfile.mkdtemp(prefix="maxclaw-data-")
     early_config.add_cleanup(lambda: shutil.rmtree(data_dir, ignore_errors=True))
     os.environ["MAXCLAW_DATA_DIR"] = data_dir
+    (Path(data_dir) / "static").mkdir()
     if not os.environ.get("DATABASE_URL"):
         cluster = TemporaryCluster()
         early_config.stash[_key] = cluster

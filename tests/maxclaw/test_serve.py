@@ -97,19 +97,21 @@ def serve(data_dir):
     wait_until(lambda: not processes_of(data_dir), what="the end of everything")
 
 
-class TestWhileItRuns:
-    @pytest.fixture(scope="class")
-    def running(self, data_dir):
-        running = Serve(data_dir, MAXCLAW_ADMIN_PASSWORD=PASSWORD)
-        try:
-            running.wait_until_said("Ctrl-C")
-            yield running
-            assert running.end(signal.SIGINT) == 0
-            assert not processes_of(data_dir)
-            assert "Traceback" not in running.said
-        finally:
-            running.process.kill()
+@pytest.fixture(scope="class")
+def running(data_dir):
+    """One server for several tests; it ends in order, with code 0 and nothing left."""
+    running = Serve(data_dir, MAXCLAW_ADMIN_PASSWORD=PASSWORD)
+    try:
+        running.wait_until_said("Ctrl-C")
+        yield running
+        assert running.end(signal.SIGINT) == 0
+        assert not processes_of(data_dir)
+        assert "Traceback" not in running.said
+    finally:
+        running.process.kill()
 
+
+class TestWhileItRuns:
     def test_it_says_address_login_and_which_model_answers(self, running):
         assert running.is_live()
         assert re.search(rf"address +http://127\.0\.0\.1:{running.port}$", running.said, re.MULTILINE)
