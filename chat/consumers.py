@@ -33,6 +33,7 @@ logger = logging.getLogger("maxclaw.chat")
 
 SEND_TIMEOUT_SECONDS = 20.0  # a client that does not read holds its task no longer than this
 SESSION_CHECK_SECONDS = 30.0
+SIGN_OUT_DELAY_SECONDS = 0.5
 LIST_DELAY_SECONDS = 0.3  # a turn changes the list several times in a moment; one reading serves all
 OPEN_MAX_CHANNELS = 16
 TRY_AGAIN_LATER = 1013
@@ -237,8 +238,12 @@ class ChatConsumer(AsyncConsumer):
             if open_thread.thread_id not in there:
                 await self._catch_up_or_leave(open_thread)
 
+    async def login_ended(self, _message: dict[str, Any]) -> None:
+        """The user signs out somewhere. Django says so just before the session goes."""
+        self._start_timer(self._remind("session.check", SIGN_OUT_DELAY_SECONDS))
+
     async def session_check(self, _message: dict[str, Any]) -> None:
-        """Whether the login still holds: asked on a timer, and when the user signs out anywhere."""
+        """Whether the login still holds."""
         try:
             await in_database(signed_in_user, self.session_key, self.user_id)
         except SignedOut:

@@ -118,6 +118,9 @@ class NotifyChannelLayer(InMemoryChannelLayer):
     async def _on_event(self, payload: dict[str, Any]) -> None:
         message = {name: value for name, value in payload.items() if name != "topic"}
         await self._deliver(thread_group(payload["thread"]), {"type": "thread.event", **message})
+        if payload["kind"] == "state":
+            # Title, state or time changed: so did the list that every page of the owner shows.
+            await self._deliver(user_group(payload["owner"]), {"type": "list.changed"})
 
     async def _on_list(self, payload: dict[str, Any]) -> None:
         await self._deliver(user_group(payload["owner"]), {"type": "list.changed"})

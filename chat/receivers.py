@@ -21,6 +21,6 @@ def tell_pages_of_deleted_thread(instance: Thread, **_kwargs: Any) -> None:
 
 @receiver(user_logged_out, dispatch_uid="tell_pages_of_signing_out")
 def tell_pages_of_signing_out(user: User | None, **_kwargs: Any) -> None:
-    """Sockets of other sessions of the user find that theirs still holds."""
+    """Sockets of other logins of the user find that theirs still holds."""
     if user is not None:
-        ring_group(user_group(user.pk), {"type": "session.check"})
+        ring_group(user_group(user.pk), {"type": "login.ended"})

@@ -9,6 +9,7 @@ export class Composer {
   constructor({ form, box, counter, sendButton, stopButton, onSend, onStop }) {
     Object.assign(this, { form, box, counter, sendButton, stopButton, onSend });
     this.draftKey = null;
+    this.placeholder = box.placeholder;
     box.addEventListener("input", () => this.changed());
     box.addEventListener("keydown", (event) => {
       // 229: the input method has this key, whatever the browser says about composing.
@@ -51,6 +52,11 @@ export class Composer {
     if (key === this.draftKey) return;
     this.draftKey = key;
     this.set(sessionStorage.getItem(`draft ${key}`) ?? "");
+  }
+
+  /** Whether the next words answer a question. */
+  setAnswering(answering) {
+    this.box.placeholder = answering ? say("answer_here") : this.placeholder;
   }
 
   forbid(forbidden) {

@@ -96,8 +96,7 @@ function draw({ fresh = false, above = false, sent = false } = {}) {
   byId("title").textContent = state ? titleOf(state.thread) : current ? "" : say("untitled");
   drawBadges(state);
   composer.setStopping(Boolean(state?.turn) && state.turn.state !== "suspended");
-  const waiting = state?.thread.state === "waiting";
-  composer.box.placeholder = waiting ? say("answer_here") : composer.placeholder ?? (composer.placeholder = composer.box.placeholder);
+  composer.setAnswering(state?.thread.state === "waiting");
   const readOnly = state && state.thread.status !== "active";
   composer.forbid(Boolean(readOnly));
   if (readOnly) alerts.show("status", say(state.thread.status === "archived" ? "archived_now" : "ended_now"), { dismissible: false });
@@ -232,17 +231,17 @@ function toConversation(frame) {
   kept.get(frame.channel)?.take(frame);
 }
 
+/** In place of a conversation that is gone or never was. The words in the box stay, for a new one. */
 function showNothing(reason) {
+  const unsent = [...(current?.pending.map((item) => item.text) ?? []), composer.text].filter(Boolean).join("\n\n");
   if (current) kept.delete(current.channel);
-  const unsent = current?.pending.map((item) => item.text).join("\n\n");
   current = null;
+  history.replaceState({ channel: "" }, "", page.home);
+  composer.useDraft("");
+  if (unsent) composer.giveBack(unsent);
   conversations.select("");
   draw();
-  composer.forbid(true);
-  if (unsent) composer.giveBack(unsent);
-  timeline.showOnly(
-    element("div", { class: "welcome" }, element("h2", {}, reason), element("p", {}, element("a", { class: "button primary", href: page.home, "data-new": true }, say("untitled")))),
-  );
+  timeline.showOnly(element("div", { class: "welcome" }, element("h2", {}, reason)));
 }
 
 function showSignedOut() {

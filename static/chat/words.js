@@ -11,17 +11,19 @@ export function say(name, values = {}) {
   return sentence.replace(/\{(\w+)\}/g, (whole, key) => (key in values ? String(values[key]) : whole));
 }
 
+// The browser knows how its reader writes dates; the page knows the language.
+const locale = navigator.languages.find((tag) => tag.split("-")[0] === page.language.split("-")[0]) ?? page.language;
 const formats = new Map();
 
 function format(options) {
   const key = JSON.stringify(options);
   if (!formats.has(key)) {
-    formats.set(key, new Intl.DateTimeFormat(page.language, { timeZone: page.timeZone, ...options }));
+    formats.set(key, new Intl.DateTimeFormat(locale, { timeZone: page.timeZone, ...options }));
   }
   return formats.get(key);
 }
 
-export const number = (value) => new Intl.NumberFormat(page.language).format(value);
+export const number = (value) => new Intl.NumberFormat(locale).format(value);
 export const timeOfDay = (date) => format({ hour: "2-digit", minute: "2-digit" }).format(date);
 export const wholeTime = (date) => format({ dateStyle: "full", timeStyle: "short" }).format(date);
 
