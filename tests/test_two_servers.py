@@ -1,0 +1,219 @@
+"""Two ASGI processes and two queue clusters against one database, as on two machines."""
+
+import asyncio
+import contextlib
+import json
+import os
+import socket
+import sys
+from urllib.request import urlopen
+
+import pytest
+import websockets
+from asgiref.sync import async_to_sync
+from django.conf import settings as django_settings
+from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
+from django.contrib.sessions.backends.db import SessionStore
+
+from accounts.models import User
+from agent.models import InboxItem, TaskFrame
+from llm.emulator.client import text
+from llm.models import ModelCall
+from maxclaw import clock
+from maxclaw.database_threads import in_database
+from maxclaw.processes import spawn
+from tests.agent.world import database_url
+from tests.emulator_server import running_emulator
+from threads.lifecycle import create_thread
+from threads.models import Message, Thread
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.processes, pytest.mark.timeout(300)]
+
+USERS, MESSAGES = 50, 10
+WAIT_SECONDS = 120
+
+
+def free_port() -> int:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        return taken.getsockname()[1]
+
+
+@contextlib.contextmanager
+def two_servers(emulator_url):
+    """Two web processes and two clusters; yields {process id: port}. Only rings can have done what they show: polling is
+    an hour off, and a lease is renewed too late for a test to wait for it."""
+    environment = {
+        **os.environ,
+        "DJANGO_SETTINGS_MODULE": "maxclaw.settings",
+        "DATABASE_URL": database_url(),
+        "MAXCLAW_EMULATOR_URL": emulator_url,
+        "MAXCLAW_DATA_DIR": str(django_settings.DATA_DIR),
+        "MAXCLAW_SECRET_KEY": django_settings.SECRET_KEY,
+        "MAXCLAW_POLL_SECONDS": "3600",
+        "MAXCLAW_LEASE_SECONDS": "900",
+        "MAXCLAW_LEASE_RENEW_SECONDS": "600",
+        "MAXCLAW_DEBUG": "1",
+    }
+    ports: dict[int, int] = {}
+    processes = []
+    try:
+        for port in (free_port(), free_port()):
+            command = [sys.executable, "-m", "uvicorn", "maxclaw.asgi:application", "--port", str(port)]
+            web = {**environment, "MAXCLAW_ROLE": "web"}
+            processes.append(spawn([*command, "--log-level", "warning", "--lifespan", "on"], environment=web))
+            ports[processes[-1].pid] = port
+        for _cluster in range(2):
+            worker = {**environment, "MAXCLAW_ROLE": "worker", "MAXCLAW_SUPERVISOR": str(os.getpid())}
+            processes.append(spawn([sys.executable, "manage.py", "qcluster"], environment=worker))
+        for port in ports.values():
+            wait_for(port)
+        yield ports
+    finally:
+        for process in processes:
+            process.terminate()
+        for process in processes:
+            with contextlib.suppress(Exception):
+                process.wait(15)
+            process.kill()
+            process.wait()
+
+
+def wait_for(port: int) -> None:
+    deadline = clock.monotonic() + 60
+    while True:
+        try:
+            with urlopen(f"http://127.0.0.1:{port}/health/live", timeout=5) as answer:
+                assert answer.status == 200
+                return
+        except OSError:
+            assert clock.monotonic() < deadline, "the server did not start"
+
+
+def signed_in(user: User) -> str:
+    """A session cookie of the user's."""
+    session = SessionStore()
+    session[SESSION_KEY] = str(user.pk)
+    session[BACKEND_SESSION_KEY] = "django.contrib.auth.backends.ModelBackend"
+    session[HASH_SESSION_KEY] = user.get_session_auth_hash()
+    session.create()
+    return f"{django_settings.SESSION_COOKIE_NAME}={session.session_key}"
+
+
+class Page:
+    """One open page of a user's: a socket, and everything that came through it."""
+
+    def __init__(self, port: int, cookie: str, channel: str) -> None:
+        self.port, self.cookie, self.channel = port, cookie, channel
+        self.frames: list[dict] = []
+        self.numbers: list[int] = []
+        self.answers: list[str] = []
+        self.frame_id: int | None = None
+
+    async def __aenter__(self) -> "Page":
+        self.socket = await websockets.connect(
+            f"ws://127.0.0.1:{self.port}/ws/chat/",
+            additional_headers={"Cookie": self.cookie},
+            origin=f"http://127.0.0.1:{self.port}",
+        )
+        await self.send({"type": "open", "channel": self.channel, "after": None})
+        await self.until(lambda frame: frame["type"] == "snapshot")
+        return self
+
+    async def __aexit__(self, *_exc) -> None:
+        await self.socket.close()
+
+    async def send(self, frame: dict) -> None:
+        await self.socket.send(json.dumps(frame))
+
+    async def until(self, wanted) -> dict:
+        """Read frames until one is wanted."""
+        async with asyncio.timeout(WAIT_SECONDS):
+            while True:
+                frame = json.loads(await self.socket.recv())
+                self.take(frame)
+                if wanted(frame):
+                    return frame
+
+    def take(self, frame: dict) -> None:
+        self.frames.append(frame)
+        if frame["type"] == "snapshot":
+            self.numbers = [frame["snapshot"]["event"]]
+        if frame["type"] != "events":
+            return
+        for event in frame["events"]:
+            self.numbers.append(event["number"])
+            if event["kind"] == "state" and event["body"]["turn"]:
+                self.frame_id = event["body"]["turn"]["frame"]
+            message = event["body"].get("message")
+            if event["kind"] == "message" and message["role"] == "assistant" and message["state"] == "complete":
+                self.answers.append(message["text"])
+
+
+def test_fifty_users_at_once_each_get_every_answer_in_order_and_nothing_of_anybody_else(transactional_db):
+    people = [User(username=f"user{number}", password="!") for number in range(USERS)]
+    for person in people:
+        person.save()
+    threads = [create_thread(person) for person in people]
+    cookies = [signed_in(person) for person in people]
+
+    async def live(ports, number: int) -> Page:
+        async with Page(list(ports.values())[number % 2], cookies[number], threads[number].channel) as page:
+            for index in range(MESSAGES):
+                words = f"user {number} message {index}"
+                await page.send({"type": "send", "channel": page.channel, "key": f"k{index}", "text": words})
+                await page.until(lambda _frame, index=index: len(page.answers) > index)
+            return page
+
+    async def everybody(ports):
+        return await asyncio.gather(*(live(ports, number) for number in range(USERS)))
+
+    with running_emulator(bodies=False) as emulator:
+        emulator.answer(text("Heard."), times=-1)
+        with two_servers(emulator.base_url) as ports:
+            pages = async_to_sync(everybody)(ports)
+            holders = set(TaskFrame.objects.values_list("state", flat=True))
+            assert holders == {"done"}
+
+    for number, (page, thread) in enumerate(zip(pages, threads, strict=True)):
+        rows = list(Message.objects.filter(thread=thread).order_by("id").values_list("role", "text"))
+        expected = []
+        for index in range(MESSAGES):
+            expected += [("user", f"user {number} message {index}"), ("assistant", "Heard.")]
+        assert rows == expected
+        assert page.answers == ["Heard."] * MESSAGES
+        assert page.numbers == list(range(page.numbers[0], page.numbers[0] + len(page.numbers)))
+        seen = json.dumps(page.frames)
+        assert all(f"user {other} message" not in seen for other in range(USERS) if other != number)
+    assert ModelCall.objects.filter(outcome="complete").count() == USERS * MESSAGES
+    assert not InboxItem.objects.filter(state="waiting").exists()
+
+
+def test_stop_pressed_on_one_server_ends_a_turn_of_the_other(alice):
+    thread = create_thread(alice)
+    cookie = signed_in(alice)
+
+    def port_of_another_than_the_holder(ports):
+        holder = Thread.objects.get(pk=thread.pk).lease_holder
+        return next(port for pid, port in ports.items() if f"/{pid}/" not in holder)
+
+    async def scenario(emulator, ports):
+        async with Page(next(iter(ports.values())), cookie, thread.channel) as page:
+            await page.send({"type": "send", "channel": thread.channel, "key": "k", "text": "Count"})
+            await asyncio.to_thread(emulator.wait_for_held, 1)
+            await page.until(lambda _frame: page.frame_id is not None)
+            async with Page(await in_database(port_of_another_than_the_holder, ports), cookie, thread.channel) as other:
+                await other.send({"type": "stop", "channel": thread.channel, "frame": page.frame_id})
+                await other.until(
+                    lambda frame: (
+                        frame["type"] == "events"
+                        and any(event["kind"] == "state" and not event["body"]["turn"] for event in frame["events"])
+                    )
+                )
+
+    with running_emulator() as emulator:
+        emulator.answer(text("one two three four"), times=-1, hold="held")
+        with two_servers(emulator.base_url) as ports:
+            async_to_sync(scenario)(emulator, ports)
+    assert list(TaskFrame.objects.order_by("id").values_list("end_reason", flat=True)) == ["stopped"]
+    assert Thread.objects.get(pk=thread.pk).state == "idle"
