@@ -17,9 +17,9 @@ SECRET_HEADERS = ("authorization", "x-api-key")
 class LogEntry:
     """One request.
 
-    outcome: open, completed, refused (an error answer of the emulator's own), cancelled (the client went
-    away), `fault:KIND`, or crashed (a mistake of the emulator's). Durations in seconds from arrival. `cache` says at which position the longest hit
-    ended and how many positions the prompt has.
+    outcome: open, completed, refused (an error answer of the emulator's own), cancelled (the client went away),
+    `fault:KIND`, or crashed (a mistake of the emulator's). Durations in seconds from arrival. `cache` says at which
+    position the longest hit ended and how many positions the prompt has.
     """
 
     number: int
