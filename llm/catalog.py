@@ -198,9 +198,11 @@ class _Merged:
             if not listed:
                 entry.add(file, layer.get("unlisted", {}))
         for file, layer in self.layers:
-            entry.add(file, layer.get("models", {}).get(name, {}))
+            if name in layer.get("models", {}):
+                entry.home = file
+                entry.add(file, layer["models"][name])
         if behind_base_url:
             entry.values["provider"] = "custom"
-            if entry.source("reads") == BUILT_IN_NAME:
+            if entry.files.get("reads", BUILT_IN_NAME) == BUILT_IN_NAME:
                 entry.values["reads"] = []
         return entry.build(known, servers)

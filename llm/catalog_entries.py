@@ -32,6 +32,9 @@ class _All(frozenset[str]):
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _All)
 
+    def __ne__(self, other: object) -> bool:
+        return not isinstance(other, _All)
+
     def __hash__(self) -> int:
         return hash("ALL")
 
@@ -122,6 +125,7 @@ class Entry:
         self.name = name
         self.values: dict[str, Any] = {}
         self.files: dict[str, str] = {}
+        self.home = BUILT_IN_NAME
 
     def add(self, file: str, values: Any) -> None:
         if not isinstance(values, dict):
@@ -130,7 +134,8 @@ class Entry:
         self.files.update(dict.fromkeys(values, file))
 
     def source(self, key: str) -> str:
-        return self.files.get(key, BUILT_IN_NAME)
+        """The file that gave this key; for a key that nobody gave, the last one that speaks of the model."""
+        return self.files.get(key, self.home)
 
     def refuse(self, key: str, problem: str) -> ConfigurationError:
         return ConfigurationError(f"{self.source(key)}: models.{self.name}.{key} {problem}.")

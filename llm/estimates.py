@@ -80,9 +80,15 @@ def ratio(model: Model) -> float:
     return min(max(found, LOWEST_RATIO), HIGHEST_RATIO)
 
 
-def record(model_name: str, estimated: int, actual: int) -> None:
-    """Take one call's usage into account: `estimated` in general, `actual` prompt tokens as the server counted."""
+def record(model_name: str, estimated: int, actual: int, in_ledger: bool = False) -> None:
+    """Take one call's usage into account: `estimated` in general, `actual` prompt tokens as the server counted.
+
+    `in_ledger`: the ledger holds it already, so that a first reading of the ledger takes it from there.
+    """
     if estimated <= 0 or actual <= 0:
+        return
+    if in_ledger and model_name not in _evidence:
+        _evidence_for(model_name)
         return
     evidence = _evidence_for(model_name)
     with _lock:

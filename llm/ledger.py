@@ -111,7 +111,7 @@ def close_call(
     for name, value in values.items():
         setattr(call, name, value)
     if usage is not None and usage.prompt_tokens and call.estimated_tokens:
-        estimates.record(call.model, call.estimated_tokens, usage.prompt_tokens)
+        estimates.record(call.model, call.estimated_tokens, usage.prompt_tokens, in_ledger=True)
     return True
 
 
