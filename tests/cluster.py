@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 from maxclaw.embedded import Cluster, try_lock
@@ -18,15 +19,13 @@ class TemporaryCluster:
     """A cluster in a folder of its own. A lock marks it as in use; the folder of a killed run is removed by
     the next."""
 
-    def __init__(self) -> None:
+    def __init__(self, options: Sequence[str] = UNSAFE_AND_FAST) -> None:
         remove_left_over()
         self.folder = Path(tempfile.mkdtemp(prefix=PREFIX))
         self.lock = os.open(self.folder / "run.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
         try_lock(self.lock)
         self.folder.chmod(0o755)  # run as root, the server is another user
-        self.cluster = Cluster(
-            self.folder, self.folder / "run", options=UNSAFE_AND_FAST, death_signal=signal.SIGQUIT
-        )
+        self.cluster = Cluster(self.folder, self.folder / "run", options=options, death_signal=signal.SIGQUIT)
         self.url = f"postgresql://{DATABASE_USER}@/{DATABASE_NAME}?host={self.cluster.socket_dir}"
 
     def start(self) -> None:
