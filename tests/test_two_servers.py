@@ -41,8 +41,8 @@ def free_port() -> int:
 
 @contextlib.contextmanager
 def two_servers(emulator_url):
-    """Two web processes and two clusters; yields {process id: port}. Only rings can have done what they show: polling is
-    an hour off, and a lease is renewed too late for a test to wait for it."""
+    """Two web processes and two clusters; yields {process id: port}. Only rings can have done what they show: polling
+    is an hour off, and a lease is renewed too late for a test to wait for it."""
     environment = {
         **os.environ,
         "DJANGO_SETTINGS_MODULE": "maxclaw.settings",

@@ -17,6 +17,7 @@ from llm.emulator.client import text, tool_use
 from llm.models import ModelCall
 from maxclaw import clock
 from tests.agent.crashing_process import POINTS
+from tests.agent.test_cached_prefix import LONG, check_each_extends_the_one_before
 from tests.agent.world import database_url
 from threads.lifecycle import create_thread
 from threads.models import Message, Thread
@@ -52,6 +53,25 @@ def turn_process(emulator, point):
         process.kill()
         process.wait()
         process.stdout.close()
+
+
+def test_the_prefix_holds_after_the_process_is_killed_and_restarted(emulator, alice):
+    """Everything a request is made of stands in the records: a new process sends the same bytes and reads the cache."""
+    thread = create_thread(alice)
+    call = {"channel": thread.channel}
+    emulator.answer(text("Looking."), tool_use("message_history_read", call), tool_use("message_history_read", call))
+    emulator.answer(text("First answer."))
+    emulator.answer(text("Second answer."))
+    with turn_process(emulator, "nowhere"):
+        sending.send(alice, thread.channel, LONG, client_key="first")
+        wait_until(lambda: Message.objects.filter(thread=thread, text="First answer.").exists())
+        wait_until(lambda: Thread.objects.get(pk=thread.pk).state == Thread.State.IDLE)
+    with turn_process(emulator, "nowhere"):
+        sending.send(alice, thread.channel, "And after the restart?", client_key="second")
+        wait_until(lambda: Message.objects.filter(thread=thread, text="Second answer.").exists())
+    requests = emulator.requests(path="/v1/messages")
+    assert len(requests) == 3
+    check_each_extends_the_one_before(requests)
 
 
 def wait_until(look, seconds=15):
