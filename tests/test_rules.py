@@ -37,8 +37,28 @@ def test_trigger_functions_pin_their_search_path():
 def test_every_named_rule_exists_in_the_database():
     with connection.cursor() as cursor:
         cursor.execute(
-            "SELECT conname FROM pg_constraint UNION SELECT tgname FROM pg_trigger"
-            " UNION SELECT relname FROM pg_class"
+            "SELECT conname FROM pg_constraint UNION SELECT tgname FROM pg_trigger UNION SELECT relname FROM pg_class"
         )
         found = {name for (name,) in cursor.fetchall()}
     assert [name for module in rule_modules() for name in module.RULES if name not in found] == []
+
+
+@pytest.mark.django_db
+def test_every_row_beside_a_thread_shares_its_owner():
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT c.conrelid::regclass::text FROM pg_constraint c WHERE c.contype = 'f'"
+            " AND c.confrelid = 'threads_thread'::regclass AND c.conkey = ARRAY("
+            "   SELECT a.attnum FROM unnest(ARRAY['thread_id', 'owner_id']) WITH ORDINALITY wanted(name, place)"
+            "   JOIN pg_attribute a ON a.attrelid = c.conrelid AND a.attname = wanted.name ORDER BY wanted.place)"
+        )
+        bound = {table for (table,) in cursor.fetchall()}
+    columns = {model: {field.column for field in model._meta.local_fields} for model in apps.get_models()}
+    beside = {
+        model._meta.db_table
+        for model, names in columns.items()
+        # The ledger stands below threads: its ids are plain, and outlive what they name.
+        if {"thread_id", "owner_id"} <= names and model._meta.app_label != "llm"
+    }
+    assert {"threads_message", "agent_turnevent"} <= beside
+    assert beside - bound == set()

@@ -64,11 +64,12 @@ def rewind(thread: Thread, to_message: Message, *, acting_user: User) -> Generat
         cut = _cut_before_leaving(target)
         _check_round_closed(_rows(target.generation_id, target.pk, cut))
         later = _after(locked, _root_id(target))
+        in_context = target.generation_id == generation.pk and target.left_at_cut is None
         notes = Q(role=Message.Role.EVENT, model_visible=False)
-        if not later.exclude(left_because=SUPERSEDED).exclude(notes).exists():
+        if in_context and not later.exclude(left_because=SUPERSEDED).exclude(notes).exists():
             return generation
         record = _supersede(locked, generation, later)
-        if target.generation_id != generation.pk or target.left_at_cut is not None:
+        if not in_context:
             reason = Generation.EndReason.REWIND
             generation = _next_generation(locked, target.generation, target.pk, cut, reason)
         generation.refresh_from_db()

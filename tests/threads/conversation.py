@@ -1,0 +1,206 @@
+"""A conversation without an agent: rows and model calls as a turn writes them, from the public functions that it uses.
+
+Its `roots` are what the context must hold: the ids of its rows, a copy counted as what it is a copy of.
+"""
+
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Max
+
+from llm import catalog
+from llm.ledger import close_call, open_call
+from llm.models import ModelCall
+from llm.prices import Usage
+from llm.wire import anchors_from_json, body_bytes, body_sha256, canonical, header_text, remember_header, turn_anchors
+from maxclaw import clock
+from maxclaw.text import visible, visible_json
+from threads.copying import fork, rewind, undo_rewind
+from threads.lifecycle import LifecycleRefused, create_thread
+from threads.models import Generation, Message
+from threads.request import rows_of_call, wire_messages
+from threads.transcript import append, finish_answer, live_generation, lock_thread, text_block
+
+LATEST = 2**63 - 1
+MODELS = ("emulator-main", "emulator-light-all")
+
+
+class Conversation:
+    def __init__(self, owner, thread=None, roots=()):
+        self.owner = owner
+        self.thread = thread or create_thread(owner)
+        self.roots: list[int] = list(roots)
+        # What earlier generations held when they ended, and what the context held before each rewind.
+        self.ended: dict[int, list[int]] = {}
+        self.before_rewinds: list[list[int]] = []
+        self.calls = 0
+
+    def say(self, text: str, answer: list[dict[str, Any]], model_name: str) -> None:
+        """The user speaks, a model answers with text and thinking."""
+        self._append(Message.Role.USER, text=text, blocks=[text_block(text or "…")])
+        self._ask(model_name, answer)
+
+    def work(self, text: str, inputs: list[Any], answer: list[dict[str, Any]], model_name: str) -> None:
+        """The user speaks, a model calls tools (the last one is interrupted), gets results and answers."""
+        self._append(Message.Role.USER, text=text, blocks=[text_block(text or "…")])
+        calls = [
+            {"type": "tool_use", "id": f"toolu_{self.calls}_{number}", "name": "look", "input": {"value": value}}
+            for number, value in enumerate(inputs)
+        ]
+        self._ask(model_name, [*answer, *calls])
+        for call in calls:
+            interrupted = call is calls[-1]
+            result = {
+                "type": "tool_result",
+                "tool_use_id": call["id"],
+                "content": "It may have run." if interrupted else text or "…",
+            }
+            self._append(Message.Role.TOOL, text=text, blocks=[result], tool_call_id=call["id"], is_error=interrupted)
+        self._ask(model_name, answer)
+
+    def interrupt(self, text: str, model_name: str) -> None:
+        """A request whose answer never came: its row is not sent."""
+        self._append(Message.Role.USER, text=text, blocks=[text_block(text or "…")])
+        self._ask(model_name, None)
+
+    def event(self, text: str) -> None:
+        self._append(Message.Role.EVENT, text=text, blocks=[text_block(text or "…")])
+
+    def prune(self, number: int) -> None:
+        """Whole exchanges from the start leave as cold, as far as the first that holds the given row."""
+        with transaction.atomic():
+            generation = live_generation(lock_thread(self.thread.pk))
+            rows = rows_of_call(generation.pk, LATEST, generation.cut)
+            starts = [index for index, row in enumerate(rows) if row.role == Message.Role.USER]
+            if len(starts) < 2:
+                return
+            end = starts[1 + number % (len(starts) - 1)]
+            generation.cut += 1
+            generation.thinking_from = rows[-1].id + 1
+            generation.save()
+            gone = [row.id for row in rows[:end]]
+            Message.objects.filter(pk__in=gone).update(left_at_cut=generation.cut, left_because="cold")
+            self.roots = self.roots[end:]
+
+    def drop_thinking(self) -> None:
+        with transaction.atomic():
+            generation = live_generation(lock_thread(self.thread.pk))
+            generation.cut += 1
+            generation.thinking_from = (Message.objects.aggregate(newest=Max("pk"))["newest"] or 0) + 1
+            generation.save()
+
+    def begin_generation(self) -> None:
+        with transaction.atomic():
+            lock_thread(self.thread.pk)
+            generation = live_generation(self.thread)
+            self.ended[generation.pk] = self.roots
+            Generation.objects.filter(pk=generation.pk).update(ended=clock.now(), end_reason="threshold")
+            Generation.objects.create(thread=self.thread, owner=self.owner, ordinal=generation.ordinal + 1)
+            self.roots = []
+
+    def rewind(self, number: int) -> None:
+        """Rewind to some row of the context, or of an earlier generation that nothing superseded."""
+        rows = Message.objects.filter(thread=self.thread, left_at_cut__isnull=True, wire__isnull=False)
+        choices = list(rows.order_by("pk"))
+        if not choices:
+            return
+        target = choices[number % len(choices)]
+        root = self._root(target)
+        before, generation = self.roots, live_generation(self.thread)
+        try:
+            after = rewind(self.thread, target, acting_user=self.owner)
+        except LifecycleRefused:
+            return
+        if root in before:
+            expected = before[: before.index(root) + 1]
+        else:
+            held = self.ended[target.generation_id]
+            expected = held[: held.index(root) + 1]
+        if expected != before:
+            self.before_rewinds.append(before)
+        if after.pk != generation.pk:
+            self.ended[generation.pk] = []
+        self.roots = expected
+
+    def undo(self) -> None:
+        try:
+            undo_rewind(self.thread, acting_user=self.owner)
+        except LifecycleRefused:
+            assert not self.before_rewinds
+            return
+        self.roots = self.before_rewinds.pop()
+
+    def fork(self, number: int) -> "Conversation | None":
+        rows = rows_of_call(live_generation(self.thread).pk, LATEST, live_generation(self.thread).cut)
+        if not rows:
+            return None
+        index = number % len(rows)
+        try:
+            thread = fork(self.owner, self.thread, Message.objects.get(pk=rows[index].id), acting_user=self.owner)
+        except LifecycleRefused:
+            return None
+        copies = Message.objects.filter(thread=thread).order_by("pk").values_list("pk", flat=True)
+        return Conversation(self.owner, thread, copies)
+
+    def check(self) -> None:
+        """The context holds what it must, in order."""
+        generation = live_generation(self.thread)
+        rows = rows_of_call(generation.pk, LATEST, generation.cut)
+        held = Message.objects.in_bulk([row.id for row in rows])
+        assert [self._root(held[row.id]) for row in rows] == self.roots
+
+    def _root(self, message: Message) -> int:
+        source = message.copied_from
+        return source.pk if source is not None and source.thread_id == self.thread.pk else message.pk
+
+    def _append(self, role: str, **options: Any) -> None:
+        with transaction.atomic():
+            thread = lock_thread(self.thread.pk)
+            message = append(thread, live_generation(thread), role, **options)
+        self.roots.append(message.pk)
+
+    def _ask(self, model_name: str, answer: list[dict[str, Any]] | None) -> None:
+        """One request and its answer; None leaves the answer's row without words."""
+        model = catalog.get(model_name)
+        with transaction.atomic():
+            thread = lock_thread(self.thread.pk)
+            generation = live_generation(thread)
+            if generation.opening is None:
+                generation.opening = canonical([text_block(f"Channel {thread.channel}")])
+                generation.save()
+            header = remember_header(header_text(model=model, tools=[], system="You answer.", effort="high"))
+            messages = wire_messages(
+                generation.opening,
+                rows_of_call(generation.pk, LATEST, generation.cut),
+                model_name=model.name,
+                thinking_from=generation.thinking_from,
+            )
+            earlier = ModelCall.objects.filter(generation_id=generation.pk, model=model.name).order_by("-pk").first()
+            previous = earlier.last_message_id if earlier else None
+            last_id = messages[-1].last_id
+            places = {message.last_id for message in messages}
+            anchors = turn_anchors(model, previous if previous in places else None, last_id)
+            row = append(thread, generation, Message.Role.ASSISTANT)
+            call = open_call(
+                purpose=ModelCall.Purpose.TURN,
+                owner_id=thread.owner_id,
+                thread_id=thread.pk,
+                generation_id=generation.pk,
+                header=header,
+                model=model,
+                body_sha256=body_sha256(body_bytes(header.text, messages, anchors, 1000 + self.calls)),
+                last_message_id=last_id,
+                cut=generation.cut,
+                thinking_from=generation.thinking_from,
+                anchors=anchors,
+                max_tokens=1000 + self.calls,
+            )
+            assert anchors_from_json(call.anchors) == anchors
+        self.calls += 1
+        if answer is None:
+            close_call(call, outcome=ModelCall.Outcome.INTERRUPTED)
+            return
+        said = "".join(block.get("text", "") for block in answer)
+        finish_answer(row, text=visible(said), wire=canonical(visible_json(answer)), model=model.name)
+        close_call(call, outcome=ModelCall.Outcome.COMPLETE, usage=Usage(input_tokens=1200, output_tokens=34))
+        self.roots.append(row.pk)
