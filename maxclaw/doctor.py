@@ -65,7 +65,8 @@ def examine() -> Iterator[Finding]:
                 yield finding
                 if finding.level == OK:  # else their tables may be missing
                     yield from _each(workers, tick, queue)
-            connection.close()
+            if not connection.in_atomic_block:
+                connection.close()  # before the server that may end with this command
     yield from _each(model)
 
 

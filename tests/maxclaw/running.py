@@ -5,7 +5,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -37,16 +37,23 @@ def python(data_dir: Path, *arguments: str, **variables: str) -> subprocess.Pope
 
 def processes_of(data_dir: Path) -> dict[int, str]:
     """Process id to command line of everything that was started for a data folder and lives."""
-    mark = f"MAXCLAW_DATA_DIR={data_dir}".encode()
-    found = {}
+    mark = f"MAXCLAW_DATA_DIR={data_dir}"
+    return {pid: command for pid, command, variables in _processes() if mark in variables}
+
+
+def commands() -> list[str]:
+    """The command lines of every process on this machine."""
+    return [command for _, command, _ in _processes()]
+
+
+def _processes() -> Iterator[tuple[int, str, list[str]]]:
     for folder in Path("/proc").glob("[0-9]*"):
         try:
-            if mark in (folder / "environ").read_bytes().split(b"\0"):
-                words = (folder / "cmdline").read_bytes().split(b"\0")
-                found[int(folder.name)] = b" ".join(words).decode(errors="replace").strip()
+            command = (folder / "cmdline").read_text(errors="replace").replace("\0", " ").strip()
+            variables = (folder / "environ").read_text(errors="replace").split("\0")
         except OSError:
             continue  # ended meanwhile, or another user's
-    return found
+        yield int(folder.name), command, variables
 
 
 def wait_until(condition: Callable[[], object], seconds: float = 20.0, what: str = "the condition") -> None:
