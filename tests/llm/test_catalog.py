@@ -118,8 +118,8 @@ def test_a_file_adds_models_categories_and_palettes(catalog_file, monkeypatch):
     local = catalog.get("local")
     assert (local.base_url, local.api_key) == ("http://localhost:8080", "k")
     assert local.categories == {"private"}
-    assert local.prices["input"] == Decimal("0.5")
-    assert local.prices["cache_read"] is None
+    assert local.price_tiers[0].prices["input"] == Decimal("0.5")
+    assert local.price_tiers[0].prices["cache_read"] is None
     assert local.thinking_parameter() == {"type": "disabled"}
 
 
@@ -197,8 +197,9 @@ def test_every_listed_model_is_sound():
         assert model.answer_tokens <= model.output_limit
         assert model.reads("")
         if model.provider == "anthropic":
-            assert model.prices["input"] > 0
-            assert model.prices["cache_write_1h"] == 2 * model.prices["input"]
+            for tier in model.price_tiers:
+                assert tier.prices["input"]
+                assert tier.prices["cache_write_1h"] == 2 * tier.prices["input"]
 
 
 def test_newest_models_bind_their_thinking_and_a_manual_one_demands_it():

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync
@@ -27,6 +28,7 @@ def test_an_answer_streams_and_ends_whole(emulator):
     emulator.answer(text("Hello world", pieces=["Hel", "lo ", "world"]))
     events = events_of()
     assert isinstance(events[0], Started)
+    assert events[0].usage
     assert events[0].usage.prompt_tokens > 0
     assert [event.text for event in events if isinstance(event, TextDelta)] == ["Hel", "lo ", "world"]
     answer = events[-1]
@@ -34,6 +36,7 @@ def test_an_answer_streams_and_ends_whole(emulator):
     assert answer.text == "Hello world"
     assert answer.content == '[{"type":"text","text":"Hello world"}]'
     assert answer.stop_reason == "end_turn"
+    assert answer.usage
     assert answer.usage.output_tokens > 0
     assert answer.request_id.startswith("req_")
 
@@ -157,6 +160,7 @@ def test_an_answer_goes_back_and_is_read_from_the_cache(emulator):
     emulator.answer("Yes.")
     body = wire.body_bytes(header_of(model), second, wire.turn_anchors(model, 1, 3), 1_000)
     usage = async_to_sync(provider.complete)(model, body).usage
+    assert usage
     assert usage.cache_read_tokens == prompt
     assert usage.cache_write_5m_tokens > 0
 
@@ -292,8 +296,8 @@ def test_one_connection_serves_one_request_after_another(emulator):
         for _index in range(3):
             await provider.complete(model, body_of(model))
         client, _keeper = provider._clients[asyncio.get_running_loop()][(model.base_url, model.api_key)]
-        pool = client._client._transport._pool
-        return len(pool.connections)
+        transport: Any = client._client._transport
+        return len(transport._pool.connections)
 
     assert async_to_sync(scenario)() == 1
 
