@@ -7,6 +7,7 @@ import sys
 import tempfile
 from contextlib import closing
 from pathlib import Path
+from typing import Any, LiteralString
 
 import pytest
 
@@ -33,6 +34,11 @@ def use_and_wait(data_dir: Path) -> subprocess.Popen[str]:
     return python(data_dir, "-c", USE_AND_WAIT, DJANGO_SETTINGS_MODULE="maxclaw.settings")
 
 
+def first_line(command: subprocess.Popen[str]) -> str:
+    assert command.stdout is not None
+    return command.stdout.readline()
+
+
 def servers(data_dir: Path) -> list[int]:
     """The process ids of the postmasters of a data folder."""
     return [pid for pid, command in processes_of(data_dir).items() if "/bin/postgres" in command]
@@ -49,7 +55,7 @@ def is_free(data_dir: Path) -> bool:
 
 def test_two_commands_at_once_share_one_server_and_the_first_to_end_leaves_it_to_the_other(data_dir):
     first, second = use_and_wait(data_dir), use_and_wait(data_dir)
-    started = [first.stdout.readline(), second.stdout.readline()]
+    started = [first_line(first), first_line(second)]
     assert started[0] == started[1] and started[0].startswith("20")
     assert len(servers(data_dir)) == 1
     for command in (first, second):
@@ -69,7 +75,7 @@ def test_a_single_command_returns_when_nothing_runs_any_more(data_dir):
 @pytest.mark.parametrize("victim", ["command", "keeper", "server"])
 def test_nothing_outlives_a_killed(victim, data_dir):
     command = use_and_wait(data_dir)
-    command.stdout.readline()
+    first_line(command)
     running = processes_of(data_dir)
     keeper = next(pid for pid, line in running.items() if "embedded_keeper" in line)
     pid = {"command": command.pid, "keeper": keeper, "server": servers(data_dir)[0]}[victim]
@@ -120,8 +126,10 @@ def test_it_listens_on_a_private_unix_socket_alone_and_knows_vectors(data_dir):
         assert cluster.socket_dir.stat().st_mode & 0o777 == 0o700
         with closing(cluster.connect("maxclaw")) as connection:
 
-            def value(query):
-                return connection.execute(query).fetchone()[0]
+            def value(query: LiteralString) -> Any:
+                row = connection.execute(query).fetchone()
+                assert row is not None
+                return row[0]
 
             assert value("SHOW listen_addresses") == ""
             assert value("SHOW max_connections") == "200"
@@ -157,7 +165,8 @@ def test_as_root_programs_that_the_servers_user_cannot_reach_are_copied(data_dir
     cluster = Cluster.of(data_dir)
     cluster.start()
     try:
-        assert cluster.process.args[0].startswith(str(data_dir))
+        assert cluster.process is not None and isinstance(cluster.process.args, list)
+        assert str(cluster.process.args[0]).startswith(str(data_dir))
         assert cluster.answers()
     finally:
         cluster.stop()

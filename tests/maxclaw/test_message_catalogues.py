@@ -40,7 +40,8 @@ def test_collecting_again_keeps_translations_and_changes_nothing(tmp_path):
     assert update(path, "zh_Hans", found) == 0
     assert path.read_bytes() == before
     with path.open("rb") as file:
-        assert read_po(file).get("Stop").string == "停止"
+        message = read_po(file).get("Stop")
+    assert message and message.string == "停止"
 
 
 def test_the_projects_own_text_is_found_and_nobody_elses():

@@ -45,6 +45,7 @@ def test_a_killed_run_leaves_no_server_and_the_next_removes_its_folder(tmp_path)
         stdout=subprocess.PIPE,
         text=True,
     )
+    assert run.stdout is not None
     folder = next(line for line in run.stdout if line.startswith("folder")).split()[1]
     assert lives(folder)
     run.send_signal(signal.SIGKILL)

@@ -2,6 +2,7 @@
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.conf import settings
@@ -50,7 +51,7 @@ def test_a_schedule_in_force_is_left_as_it_is():
 
 def test_the_queue_waits_longer_than_a_prefetched_task_can_take():
     """django-q starts a task's retry clock when it is fetched, and fetches more than its workers can run."""
-    queue = settings.Q_CLUSTER
+    queue: dict[str, Any] = settings.Q_CLUSTER
     longest = queue["timeout"] * (1 + (queue["queue_limit"] + 1) / queue["workers"])
     assert queue["retry"] > longest
     assert queue["max_attempts"] == 1 and queue["ack_failures"]

@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import threading
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -163,7 +164,7 @@ def test_what_dies_is_started_again(serve, data_dir):
         killed = running.child(words)
         os.kill(killed, signal.SIGKILL)
         running.wait_until_said(f"{name} was ended by SIGKILL")
-        wait_until(lambda words=words, killed=killed: started_anew(running, words, killed), 30, f"a new {name}")
+        wait_until(partial(started_anew, running, words, killed), 30, f"a new {name}")
     wait_until(running.is_live, 30, "an answer")
     os.kill(running.child("bin/postgres"), signal.SIGKILL)
     running.wait_until_said("the database was ended by SIGKILL")
