@@ -11,7 +11,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db import transaction
 
@@ -55,11 +55,11 @@ def anchors_from_json(stored: Sequence[dict[str, Any]]) -> list[Anchor]:
     return [Anchor(item["at"], item["ttl"]) for item in stored]
 
 
-@dataclass(frozen=True)
-class WireMessage:
+class WireMessage(NamedTuple):
     """One message of a request. `content` is the exact JSON array text of its blocks.
 
-    `last_id` is the id of the last row in it, 0 for the opening.
+    `last_id` is the id of the last row in it, 0 for the opening. A named tuple, because one is made for every row of
+    every request.
     """
 
     last_id: int

@@ -9,6 +9,9 @@ from django.db.models import Q
 from llm.wire import WireMessage, without_thinking
 from threads.models import Message
 
+ASSISTANT: str = Message.Role.ASSISTANT.value
+TOOL: str = Message.Role.TOOL.value
+
 
 class Row(NamedTuple):
     """What a request needs of a message: `wire` is the exact JSON array text of its content blocks."""
@@ -48,19 +51,20 @@ def wire_messages(
     """
     messages = [] if opening is None else [WireMessage(0, "user", opening)]
     previous_was_tool = False
-    for row in rows:
-        content: str | None = row.wire
-        if row.role == Message.Role.ASSISTANT:
-            if not (row.id >= thinking_from and row.model == model_name) and "thinking" in row.wire:
-                content = without_thinking(row.wire)
+    # Ten thousand rows pass here before each request: nothing is looked up in the loop that can be before it.
+    for row_id, role, wire, model in rows:
+        if role == ASSISTANT:
+            content: str | None = wire
+            if not (row_id >= thinking_from and model == model_name) and "thinking" in wire:
+                content = without_thinking(wire)
             if content is None or content == "[]":
                 continue
-            messages.append(WireMessage(row.id, "assistant", content))
+            messages.append(WireMessage(row_id, "assistant", content))
             previous_was_tool = False
-        elif row.role == Message.Role.TOOL and previous_was_tool:
+        elif previous_was_tool and role == TOOL:
             before = messages[-1].content
-            messages[-1] = WireMessage(row.id, "user", f"{before[:-1]},{row.wire[1:]}")
+            messages[-1] = WireMessage(row_id, "user", f"{before[:-1]},{wire[1:]}")
         else:
-            messages.append(WireMessage(row.id, "user", row.wire))
-            previous_was_tool = row.role == Message.Role.TOOL
+            messages.append(WireMessage(row_id, "user", wire))
+            previous_was_tool = role == TOOL
     return messages

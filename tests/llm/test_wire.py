@@ -103,7 +103,7 @@ def test_an_anchor_adds_its_mark_and_nothing_else(content):
 
 
 def test_more_than_four_anchors_are_refused():
-    messages = [replace(ONE, last_id=number) for number in range(5)]
+    messages = [ONE._replace(last_id=number) for number in range(5)]
     anchors = [Anchor(number, "5m") for number in range(5)]
     wire.body_bytes(header(), messages, anchors[:4], 5)
     with pytest.raises(ValueError, match="5 anchors"):
