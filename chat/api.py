@@ -64,9 +64,7 @@ class Endpoint(APIView):
 
 def error(code: str, reason: str) -> Response:
     """A refusal as an answer."""
-    return Response(
-        {"code": code, "reason": reason}, status=STATUS_OF_CODE.get(code, status.HTTP_409_CONFLICT)
-    )
+    return Response({"code": code, "reason": reason}, status=STATUS_OF_CODE.get(code, status.HTTP_409_CONFLICT))
 
 
 class ThreadList(Endpoint):
@@ -139,9 +137,7 @@ class MessageList(Endpoint):
         query = self.checked(shapes.MessagesQuery, request.query_params)
         return Response(earlier_messages(self.user, channel, query.get("before", 2**63 - 1)))
 
-    @extend_schema(
-        request=shapes.NewMessage, responses={202: shapes.ItemShape, 413: shapes.ErrorShape, **REFUSED}
-    )
+    @extend_schema(request=shapes.NewMessage, responses={202: shapes.ItemShape, 413: shapes.ErrorShape, **REFUSED})
     def post(self, request: Request, channel: str) -> Response:
         """Send words; the answer arrives in the conversation."""
         access_thread(self.user, channel)

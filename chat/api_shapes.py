@@ -64,9 +64,7 @@ class MessageShape(serializers.Serializer[dict[str, Any]]):
     id = serializers.IntegerField()
     role = serializers.ChoiceField(choices=["user", "assistant", "event"])
     text = serializers.CharField()
-    html = serializers.CharField(
-        required=False, help_text="The sanitised Markdown of an answer that has ended."
-    )
+    html = serializers.CharField(required=False, help_text="The sanitised Markdown of an answer that has ended.")
     thinking = serializers.CharField()
     state = serializers.ChoiceField(choices=["streaming", "complete", "interrupted"])
     created = serializers.DateTimeField()

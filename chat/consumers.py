@@ -127,9 +127,7 @@ class ChatConsumer(AsyncConsumer):
             except Exception:
                 # The words go back to the page, which keeps its socket; what went wrong is ours to read.
                 logger.exception("A frame of type %s failed.", kind)
-                await self._refuse(
-                    frame, "failed", _("The server could not do this just now. Try again in a moment.")
-                )
+                await self._refuse(frame, "failed", _("The server could not do this just now. Try again in a moment."))
 
     async def _act(self, kind: str, frame: Frame) -> None:
         if self.signed_out:
@@ -152,8 +150,7 @@ class ChatConsumer(AsyncConsumer):
         if len(self.opened) >= OPEN_MAX_CHANNELS and self._find(frame["channel"]) is None:
             raise Refused(
                 "too-many-open",
-                _("At most %(limit)s conversations can be open at once in one page.")
-                % {"limit": OPEN_MAX_CHANNELS},
+                _("At most %(limit)s conversations can be open at once in one page.") % {"limit": OPEN_MAX_CHANNELS},
             )
         thread_id, first = await self._in_session(ACTIONS["open"], frame)
         # Reading came before joining, so that nobody joins what is not theirs; what fell between is read
@@ -191,9 +188,7 @@ class ChatConsumer(AsyncConsumer):
     async def _send_next(self, open_thread: OpenThread, found: replay.Next) -> None:
         open_thread.last = found.last
         if found.snapshot is not None:
-            await self._send_frame(
-                {"type": "snapshot", "channel": open_thread.channel, "snapshot": found.snapshot}
-            )
+            await self._send_frame({"type": "snapshot", "channel": open_thread.channel, "snapshot": found.snapshot})
         else:
             await self._send_frame({"type": "events", "channel": open_thread.channel, "events": found.events})
 

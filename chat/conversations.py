@@ -44,9 +44,7 @@ def conversations(
 
 def existing(user: User, thread_ids: list[int]) -> set[int]:
     """Which of these are still conversations of the user's."""
-    return (
-        set(visible_to(user).filter(pk__in=thread_ids).values_list("pk", flat=True)) if thread_ids else set()
-    )
+    return set(visible_to(user).filter(pk__in=thread_ids).values_list("pk", flat=True)) if thread_ids else set()
 
 
 @transaction.atomic

@@ -91,9 +91,7 @@ def parse(text: str | None, data: bytes | None) -> Frame:
         )
     for name, check in shape.items():
         if (name in frame or name not in OPTIONAL) and not check(frame.get(name)):
-            raise BadFrame(
-                "malformed", _("The field %(name)s of this frame is missing or wrong.") % {"name": name}
-            )
+            raise BadFrame("malformed", _("The field %(name)s of this frame is missing or wrong.") % {"name": name})
     return {"type": kind, **{name: frame.get(name) for name in shape}}
 
 

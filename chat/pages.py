@@ -42,8 +42,7 @@ def locked_out(
     context = {
         "form": form,
         "next": request.POST.get("next", ""),
-        "locked_out": _("Too many failed attempts. Wait %(minutes)s minutes, then try again.")
-        % {"minutes": minutes},
+        "locked_out": _("Too many failed attempts. Wait %(minutes)s minutes, then try again.") % {"minutes": minutes},
     }
     return render(request, "chat/login.html", context, status=LOCKED_OUT_STATUS)
 

@@ -113,9 +113,7 @@ def _message(state: Snapshot, body: View) -> View:
 
 def _change_message(state: Snapshot, message_id: int, **changes: Any) -> View:
     messages = [
-        {**row, **{name: change(row[name]) for name, change in changes.items()}}
-        if row["id"] == message_id
-        else row
+        {**row, **{name: change(row[name]) for name, change in changes.items()}} if row["id"] == message_id else row
         for row in state["messages"]
     ]
     return {"messages": messages}

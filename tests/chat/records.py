@@ -30,4 +30,9 @@ def say_many(thread: Thread, count: int) -> list[Message]:
     with transaction.atomic():
         locked = lock_thread(thread.pk)
         generation = live_generation(locked)
-        return [append(locked, generation, Message.Role.USER, text=f"message {index}", blocks=[text_block(f"message {index}")]) for index in range(count)]
+        return [
+            append(
+                locked, generation, Message.Role.USER, text=f"message {index}", blocks=[text_block(f"message {index}")]
+            )
+            for index in range(count)
+        ]

@@ -18,7 +18,7 @@ LIST = "threads"
 class Socket:
     """One page's socket. `receive` looks past the list of conversations unless it is asked for it."""
 
-    def __init__(self, server: Any, session_key: str | None) -> None:
+    def __init__(self, server: Any, session_key: str | None, **options: Any) -> None:
         cookie = {"Cookie": f"{settings.SESSION_COOKIE_NAME}={session_key}"} if session_key else {}
         self._open = ExitStack()
         self.connection: ClientConnection = self._open.enter_context(
@@ -27,6 +27,7 @@ class Socket:
                 origin=server.url,
                 additional_headers=cookie,
                 max_size=None,
+                **options,
             )
         )
 
@@ -80,6 +81,6 @@ class Socket:
         raise AssertionError(f"not silent: {frame}")
 
 
-def open_socket(server: Any, user: Any = None) -> Socket:
+def open_socket(server: Any, user: Any = None, **options: Any) -> Socket:
     """A socket of the user's, in a login of its own; without a user, of nobody's."""
-    return Socket(server, signed_in_session(user).session_key if user is not None else None)
+    return Socket(server, signed_in_session(user).session_key if user is not None else None, **options)

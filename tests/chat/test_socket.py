@@ -1,7 +1,7 @@
 """The socket of a page, over a real connection: everything once, in order, and every refusal a sentence."""
 
 import json
-import secrets
+import socket
 
 import pytest
 from channels.layers import get_channel_layer
@@ -106,7 +106,10 @@ def test_earlier_messages_come_by_the_page(page, thread):
     assert [row["id"] for row in first["messages"]] == [row.pk for row in rows[130:]]
     assert first["has_earlier"]
     second = page.ask(type="earlier", channel=thread.channel, before=first["messages"][0]["id"])
-    assert ([row["id"] for row in second["messages"]], second["has_earlier"]) == ([row.pk for row in rows[30:130]], True)
+    assert ([row["id"] for row in second["messages"]], second["has_earlier"]) == (
+        [row.pk for row in rows[30:130]],
+        True,
+    )
     third = page.ask(type="earlier", channel=thread.channel, before=second["messages"][0]["id"])
     assert ([row["id"] for row in third["messages"]], third["has_earlier"]) == ([row.pk for row in rows[:30]], False)
 
@@ -118,15 +121,18 @@ def test_a_send_is_confirmed_after_its_item_and_answered(page, thread, emulator)
     frames = []
     while not frames or frames[-1]["type"] != "sent":
         frames.append(page.receive())
-    assert frames[-1] == {"type": "sent", "channel": thread.channel, "key": "k1"}
-    kinds = [event["kind"] for frame in frames[:-1] for event in frame["events"]]
-    assert "queued" in kinds
-    answers = []
-    while "Aye." not in answers:
-        for event in page.receive("events")["events"]:
-            if event["kind"] == "message" and event["body"]["message"]["state"] == "complete":
-                answers.append(event["body"]["message"]["text"])
-    assert answers == ["Ahoy", "Aye."]
+    assert frames.pop() == {"type": "sent", "channel": thread.channel, "key": "k1"}
+    events = [event for frame in frames for event in frame["events"]]
+    assert "queued" in [event["kind"] for event in events]
+    while "Aye." not in said(events):
+        events += page.receive("events")["events"]
+    assert said(events) == ["Ahoy", "Aye."]
+
+
+def said(events):
+    """The texts of the messages that are complete, in the order in which they became so."""
+    messages = [event["body"]["message"] for event in events if event["kind"] == "message"]
+    return [message["text"] for message in messages if message["state"] == "complete"]
 
 
 def test_sending_again_with_the_same_key_is_the_same_send(page, thread):
@@ -140,7 +146,12 @@ def test_sending_again_with_the_same_key_is_the_same_send(page, thread):
 def test_words_that_are_refused_go_back_with_their_key(page, thread, settings, text, code):
     settings.MESSAGE_MAX_CHARS = 200
     frame = page.ask(type="send", channel=thread.channel, key="k1", text=text)
-    assert (frame["type"], frame["key"], frame["code"], frame["channel"]) == ("chat_rejected", "k1", code, thread.channel)
+    assert (frame["type"], frame["key"], frame["code"], frame["channel"]) == (
+        "chat_rejected",
+        "k1",
+        code,
+        thread.channel,
+    )
     assert frame["reason"]
     assert not InboxItem.objects.exists()
     assert page.is_usable()
@@ -257,8 +268,11 @@ def test_a_page_of_another_site_cannot_open_a_socket(server, alice):
 
     cookie = f"sessionid={signed_in_session(alice).session_key}"
     for origin in ("http://evil.example", None):
-        with pytest.raises(InvalidStatus), connect(
-            server.url.replace("http", "ws") + "/ws/chat/", origin=origin, additional_headers={"Cookie": cookie}
+        with (
+            pytest.raises(InvalidStatus),
+            connect(
+                server.url.replace("http", "ws") + "/ws/chat/", origin=origin, additional_headers={"Cookie": cookie}
+            ),
         ):
             pass
 
@@ -299,12 +313,15 @@ def test_errors_are_in_the_users_language(server, alice):
 def test_a_client_that_does_not_read_is_closed_instead_of_holding_the_server(server, alice, thread, monkeypatch):
     monkeypatch.setattr(consumers, "SEND_TIMEOUT_SECONDS", 0.3)
     layer = get_channel_layer()
-    with open_socket(server, alice) as page:
+    small = socket.socket()
+    small.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4_096)
+    small.connect(("127.0.0.1", server.port))
+    with open_socket(server, alice, sock=small, compression=None, max_queue=1, close_timeout=0.1) as page:
         page.open(thread.channel)
         assert layer.groups
-        for number in range(100):
-            # Never received, and not to be compressed: the buffers on the way fill up, and then the server waits.
-            tell(thread, ("unqueued", {"item": number, "filling": secrets.token_hex(500_000)}))
+        for number in range(60):
+            # Never received: the buffers on the way fill up, and then the server waits.
+            tell(thread, ("unqueued", {"item": number, "filling": "x" * 1_000_000}))
             if not layer.groups:
                 break
         assert not layer.groups

@@ -1,0 +1,164 @@
+"""The REST API: the page's entry points, for programs."""
+
+import pytest
+from rest_framework.authtoken.models import Token
+from rest_framework.test import APIClient
+
+from agent.models import InboxItem, TaskFrame, ToolCall, TurnEvent
+from llm import catalog
+from tests.chat.records import say, say_many
+from threads.lifecycle import create_thread
+from threads.models import Thread
+from threads.transcript import live_generation
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def api(alice):
+    client = APIClient()
+    client.force_authenticate(alice)
+    return client
+
+
+@pytest.fixture
+def thread(alice):
+    return create_thread(alice, title="Boats")
+
+
+@pytest.fixture
+def model(settings):
+    """A configured model: what is sent here is stored and not answered."""
+    settings.EMULATOR_URL = "http://127.0.0.1:9"
+    catalog.load_catalog()
+
+
+def test_a_token_signs_in_and_nothing_is_open_without(alice, thread):
+    client = APIClient()
+    assert client.get("/api/threads/").status_code in (401, 403)
+    client.credentials(HTTP_AUTHORIZATION=f"Token {Token.objects.create(user=alice).key}")
+    assert client.get("/api/threads/").status_code == 200
+
+
+def test_conversations_are_listed_newest_first_by_the_page(api, alice):
+    for number in range(5):
+        create_thread(alice, title=f"thread {number}")
+    first = api.get("/api/threads/", {"limit": 4}).json()
+    assert [row["title"] for row in first["threads"]] == ["thread 4", "thread 3", "thread 2", "thread 1"]
+    assert first["has_more"]
+    second = api.get("/api/threads/", {"limit": 4, "before": first["threads"][-1]["channel"]}).json()
+    assert [row["title"] for row in second["threads"]] == ["thread 0", ""]
+    assert not second["has_more"]
+
+
+def test_titles_are_searched_as_they_are_written_and_without_regard_to_case(api, alice):
+    for title in ("100% wool", "1000 wool", "Back\\slash", "中文标题", "UNDER_score", "underXscore"):
+        create_thread(alice, title=title)
+
+    def found(search):
+        return [row["title"] for row in api.get("/api/threads/", {"search": search}).json()["threads"]]
+
+    assert found("100%") == ["100% wool"]
+    assert found("back\\S") == ["Back\\slash"]
+    assert found("under_") == ["UNDER_score"]
+    assert found("文标") == ["中文标题"]
+    assert found("\x00") == []
+
+
+def test_a_conversation_is_made_renamed_archived_and_brought_back(api):
+    made = api.post("/api/threads/", {}).json()
+    address = f"/api/threads/{made['channel']}/"
+    assert api.patch(address, {"title": "  New \n name "}).json()["title"] == "New name"
+    assert api.patch(address, {"title": "  "}).status_code == 400
+    assert api.post(f"{address}archive/").json()["status"] == "archived"
+    assert made["channel"] in [
+        row["channel"] for row in api.get("/api/threads/", {"status": "archived"}).json()["threads"]
+    ]
+    assert api.post(f"{address}unarchive/").json()["status"] == "active"
+
+
+def test_the_main_conversation_is_not_archived(api, alice):
+    main = Thread.objects.get(owner=alice, kind="main")
+    answer = api.post(f"/api/threads/{main.channel}/archive/")
+    assert answer.status_code == 409
+    assert answer.json()["reason"]
+
+
+def test_renaming_tells_whoever_has_it_open(api, thread):
+    api.patch(f"/api/threads/{thread.channel}/", {"title": "Ships"})
+    event = TurnEvent.objects.get(thread=thread)
+    assert (event.kind, event.body["thread"]["title"]) == ("state", "Ships")
+
+
+def test_a_conversation_is_read_with_its_newest_messages_and_older_ones_by_the_page(api, thread):
+    rows = say_many(thread, 120)
+    state = api.get(f"/api/threads/{thread.channel}/").json()
+    assert [row["id"] for row in state["messages"]] == [row.pk for row in rows[20:]]
+    page = api.get(f"/api/threads/{thread.channel}/messages/", {"before": state["messages"][0]["id"]}).json()
+    assert [row["id"] for row in page["messages"]] == [row.pk for row in rows[:20]]
+    assert not page["has_earlier"]
+
+
+def test_words_are_sent_once_for_one_key(api, thread, model):
+    address = f"/api/threads/{thread.channel}/messages/"
+    first = api.post(address, {"key": "k", "text": " Ahoy\n"})
+    assert first.status_code == 202
+    assert api.post(address, {"key": "k", "text": " Ahoy\n"}).json() == first.json()
+    assert InboxItem.objects.get().text == " Ahoy\n"
+
+
+def test_text_that_the_database_cannot_hold_is_made_visible(api, thread, model):
+    words = r'{"key": "k", "text": "a\u0000b\ud800"}'
+    api.post(f"/api/threads/{thread.channel}/messages/", words, content_type="application/json")
+    assert InboxItem.objects.get().text == "a␀b\\ud800"
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        ({"key": "k", "text": " "}, 400),
+        ({"key": "k", "text": "x" * 300}, 413),
+        ({"text": "x"}, 400),
+        ({"key": "k k", "text": "x"}, 400),
+        ({"key": "k", "text": ["x"]}, 400),
+    ],
+)
+def test_words_that_cannot_be_sent_are_refused_and_not_stored(api, thread, model, settings, body, status):
+    settings.MESSAGE_MAX_CHARS = 200
+    assert api.post(f"/api/threads/{thread.channel}/messages/", body).status_code == status
+    assert not InboxItem.objects.exists()
+
+
+def test_a_turn_is_stopped_and_an_unknown_one_is_not(api, thread, alice):
+    frame = TaskFrame.objects.create(thread=thread, owner=alice, state="suspended")
+    address = f"/api/threads/{thread.channel}/stop/"
+    assert api.post(address, {"frame": frame.pk + 1}).status_code == 409
+    assert api.post(address, {"frame": frame.pk}).status_code == 204
+    frame.refresh_from_db()
+    assert frame.end_reason == "stopped"
+
+
+def test_a_question_that_is_not_open_takes_no_answer(api, thread, alice, model):
+    message = say(thread, "which?", role="assistant")
+    call = ToolCall.objects.create(
+        message=message, thread=thread, owner=alice, call_id="c", tool="ask_user_question", status="done"
+    )
+    answer = api.post(f"/api/threads/{thread.channel}/answer/", {"call": call.pk, "text": "a"})
+    assert (answer.status_code, answer.json()["code"]) == (409, "not-open")
+    assert live_generation(thread).messages.count() == 1
+
+
+def test_the_schema_is_valid_and_complete(api):
+    from django.core.management import call_command
+
+    call_command("spectacular", "--validate", "--fail-on-warn", "--file", "/dev/null")
+    paths = api.get("/api/schema/?format=json").json()["paths"]
+    assert len(paths) == 7
+
+
+def test_the_browsable_schema_is_served_without_inline_script(client, alice):
+    client.force_login(alice, backend="django.contrib.auth.backends.ModelBackend")
+    answer = client.get("/api/")
+    assert answer.status_code == 200
+    assert "script-src 'self';" in answer["Content-Security-Policy"] + ";"
+    assert client.get("/api/?script=").status_code == 200

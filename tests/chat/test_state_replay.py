@@ -1,0 +1,176 @@
+"""Whatever happens in a conversation: an old snapshot and the events after it equal a fresh snapshot."""
+
+import asyncio
+import copy
+
+import pytest
+from asgiref.sync import async_to_sync
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from agent.models import ToolCall, TurnEvent
+from agent.refusals import Refused
+from chat.conversations import archive_conversation, rename_conversation, unarchive_conversation
+from chat.snapshot import Gap, apply, snapshot
+from llm.emulator import client as emulated
+from maxclaw.database_threads import in_database
+from tests.agent.world import running_world
+from tests.chat.histories import random_history
+from threads.models import Thread
+
+PAGE = 6  # small, so that long conversations outgrow it
+
+ANSWERS = {
+    "text": [emulated.text("Aye, ", pieces=["Aye", ", "])],
+    "thinking": [emulated.thinking("Let me see."), emulated.text("I thought of it, 字.")],
+    "history": [emulated.text("I look."), emulated.tool_use("message_history_read", {"channel": "nosuchthread"})],
+    "question": [emulated.tool_use("ask_user_question", {"question": "Which?", "options": ["a", "b"]})],
+    "unknown tool": [emulated.tool_use("no_such_tool", {"x": 1})],
+}
+FAULTS = {
+    "drop": {"kind": "drop", "after_deltas": 1},
+    "overloaded": {"kind": "status", "status": 529},
+    "bad": {"kind": "status", "status": 400},
+}
+ACTIONS = st.one_of(
+    st.tuples(st.just("say"), st.sampled_from(sorted(ANSWERS))),
+    st.tuples(st.just("fault"), st.sampled_from(sorted(FAULTS))),
+    st.tuples(st.just("look"), st.sampled_from([0.0, 0.02, 0.08])),
+    st.tuples(st.sampled_from(["stop", "answer", "rename", "archive", "unarchive", "rest"]), st.none()),
+)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_snapshot_of_any_moment_and_the_events_after_it_equal_a_fresh_one(alice, emulator):
+    @settings(
+        max_examples=12,
+        deadline=None,
+        derandomize=True,
+        suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
+    )
+    @given(st.lists(ACTIONS, min_size=3, max_size=10))
+    def holds(actions):
+        emulator.reset()
+        emulator.set_pace({"first_token_ms": 15, "tokens_per_second": 300})
+        async_to_sync(scenario)(emulator, alice, actions)
+
+    holds()
+
+
+async def scenario(emulator, owner, actions):
+    async with running_world(emulator) as world:
+        thread = await world.new_thread(owner)
+        moments = [await look(thread)]
+        for name, what in actions:
+            await act(world, thread, owner, name, what)
+            moments.append(await look(thread))
+        await world.rest(thread)
+        fresh = await look(thread)
+        events = await in_database(all_events, thread)
+        for moment in moments:
+            assert newest_page(replay(moment, events)) == newest_page(fresh)
+
+
+async def look(thread):
+    return await in_database(lambda: snapshot(thread, page=PAGE))
+
+
+async def act(world, thread, owner, name, what):
+    try:
+        if name == "say":
+            world.emulator.answer(*ANSWERS[what])
+            await world.say(thread, f"Tell me: {what}")
+        elif name == "fault":
+            world.emulator.fault(**FAULTS[what])
+            await world.say(thread, "Try this")
+        elif name == "look":
+            await asyncio.sleep(what)
+        elif name == "stop":
+            await in_database(stop_whatever_runs, thread, owner)
+        elif name == "answer":
+            call = await in_database(lambda: ToolCall.objects.filter(thread=thread, status="waiting").first())
+            if call is not None:
+                await world.answer(thread, call, "a")
+        elif name == "rest":
+            await world.rest(thread)
+        else:
+            change = {"rename": rename, "archive": archive_conversation, "unarchive": unarchive_conversation}[name]
+            await in_database(change, owner, thread.channel)
+    except Refused:
+        pass  # nothing was stored, so nothing is to be told
+
+
+def rename(owner, channel):
+    rename_conversation(owner, channel, "Another title")
+
+
+def stop_whatever_runs(thread, owner):
+    from agent.models import TaskFrame
+    from agent.stopping import stop
+
+    frame = TaskFrame.objects.filter(thread=thread).exclude(state__in=["done", "failed"]).first()
+    if frame is not None:
+        stop(owner, thread.channel, frame.pk)
+
+
+def all_events(thread: Thread):
+    rows = TurnEvent.objects.filter(thread=thread).order_by("number").values_list("number", "kind", "body")
+    return [{"number": number, "kind": kind, "body": body} for number, kind, body in rows]
+
+
+def replay(state, events):
+    for event in events:
+        state = apply(state, event)
+    return state
+
+
+def newest_page(state):
+    """What a fresh snapshot would hold of it: a replayed one has kept the older messages too."""
+    messages = state["messages"]
+    return {**state, "messages": messages[-PAGE:], "has_earlier": state["has_earlier"] or len(messages) > PAGE}
+
+
+@pytest.mark.parametrize("seed", range(50))
+def test_reducing_changes_nothing_in_place(seed):
+    state, events = random_history(seed)
+    before = copy.deepcopy(state)
+    replay(state, events)
+    assert state == before
+
+
+def test_an_event_that_leaves_a_gap_is_refused_and_a_known_one_changes_nothing():
+    state, _events = random_history(1)
+    number = state["event"]
+    with pytest.raises(Gap):
+        apply(state, {"number": number + 2, "kind": "unqueued", "body": {"item": 1}})
+    assert apply(state, {"number": number, "kind": "reset", "body": {"message": 1}}) is state
+
+
+def test_a_message_before_the_oldest_one_held_is_left_to_paging():
+    state = {"thread": {}, "turn": None, "messages": [{"id": 5}], "has_earlier": True, "queued": [], "event": 1}
+    event = {"number": 2, "kind": "message", "body": {"message": {"id": 3}}}
+    assert apply(state, event)["messages"] == [{"id": 5}]
+    assert apply({**state, "has_earlier": False}, event)["messages"] == [{"id": 3}, {"id": 5}]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_snapshot_is_of_one_moment(alice):
+    """A message that commits between the queries of a snapshot is in none of its parts."""
+    from unittest import mock
+
+    from chat import snapshot as module
+    from tests.chat.records import say
+    from threads.lifecycle import create_thread
+
+    thread = create_thread(alice)
+    say(thread, "before")
+    real = module.thread_view
+
+    def interrupted(current):
+        async_to_sync(in_database)(say, thread, "meanwhile")
+        return real(current)
+
+    with mock.patch.object(module, "thread_view", interrupted):
+        state = snapshot(thread)
+    assert [row["text"] for row in state["messages"]] == ["before"]
+    assert state["event"] == 1
