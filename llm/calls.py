@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from django.conf import settings
 
-from llm import ledger, provider, router
+from llm import estimates, ledger, provider, router
 from llm.catalog import Model
 from llm.errors import ErrorKind, Figures, ModelError
 from llm.events import Answer, Started, StreamEvent, TextDelta, ThinkingDelta, ToolUseStarted
@@ -108,6 +108,7 @@ async def ask(models: Sequence[Model], build: Build, on_event: OnEvent, on_retry
 
 
 async def _run(prepared: Prepared, on_event: OnEvent) -> Answer:
+    estimate = _sample(prepared)
     started = clock.monotonic()
     events = provider.stream(prepared.model, prepared.body, prepared.betas)
     try:
@@ -115,6 +116,8 @@ async def _run(prepared: Prepared, on_event: OnEvent) -> Answer:
             async for event in events:
                 if isinstance(event, Answer):
                     prepared.usage = event.usage
+                    if estimate is not None:
+                        prepared.call.estimated_tokens = await estimate
                     return event
                 if isinstance(event, Started):
                     prepared.usage = event.usage
@@ -124,6 +127,15 @@ async def _run(prepared: Prepared, on_event: OnEvent) -> Answer:
     finally:
         prepared.total_ms = _milliseconds_since(started)
     raise ModelError(ErrorKind.TRANSIENT, "The stream had no answer.", rule="truncated")
+
+
+def _sample(prepared: Prepared) -> "asyncio.Future[int] | None":
+    """The general estimate of a request now and then, made on a thread while the model answers: beside the usage
+    that comes back it corrects later estimates."""
+    if prepared.call.estimated_tokens is not None or not estimates.take_sample(prepared.model.name):
+        return None
+    text = prepared.body.decode()
+    return asyncio.get_running_loop().run_in_executor(None, estimates.estimate_tokens, text)
 
 
 def _milliseconds_since(started: float) -> int:

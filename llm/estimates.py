@@ -6,6 +6,7 @@ import threading
 from dataclasses import dataclass
 
 from llm.catalog import Model
+from maxclaw import clock
 
 # Tokens for each character, by what byte-pair tokenizers do with text of that kind.
 LETTER = 0.24
@@ -33,6 +34,9 @@ _ASTRAL = re.compile("[\U00010000-\U0010ffff]+")
 PRIOR_TOKENS = 4_000
 MEMORY_TOKENS = 400_000
 SEED_CALLS = 50
+# A process compares its first requests with their usage, then one now and then.
+FIRST_SAMPLES = 3
+SAMPLE_SECONDS = 600
 LOWEST_RATIO, HIGHEST_RATIO = 0.25, 4.0
 
 
@@ -51,6 +55,8 @@ class _Evidence:
 
 
 _evidence: dict[str, _Evidence] = {}
+# How many samples of a model this process took, and when it took the last, on the monotonic clock.
+_samples: dict[str, tuple[int, float]] = {}
 _lock = threading.Lock()
 
 
@@ -95,10 +101,22 @@ def record(model_name: str, estimated: int, actual: int, in_ledger: bool = False
         evidence.add(estimated, actual)
 
 
+def take_sample(model_name: str) -> bool:
+    """Whether the request that is about to go out should be compared with its usage. True counts as one taken."""
+    with _lock:
+        count, last = _samples.get(model_name, (0, 0.0))
+        now = clock.monotonic()
+        if count >= FIRST_SAMPLES and now - last < SAMPLE_SECONDS:
+            return False
+        _samples[model_name] = (count + 1, now)
+        return True
+
+
 def forget() -> None:
     """Drop what usage has shown, so that the ledger is read again."""
     with _lock:
         _evidence.clear()
+        _samples.clear()
 
 
 def _evidence_for(name: str) -> _Evidence:

@@ -43,9 +43,9 @@ def open_call(
 ) -> ModelCall:
     """Write the row of a request that is about to go out: one insert.
 
-    `reserve` is what `budgets.reserve` gave in the same transaction. `estimated_tokens` is the prompt by
-    `estimates.estimate_tokens` without a model, where the caller has it: the usage that comes back corrects
-    later estimates for this model.
+    `reserve` is what `budgets.reserve` gave in the same transaction. `estimated_tokens` is the whole body by
+    `estimates.estimate_tokens` without a model, where the caller has it; else `calls.ask` takes samples. The
+    usage that comes back corrects later estimates for this model.
     """
     return ModelCall.objects.create(
         purpose=purpose,
@@ -98,6 +98,8 @@ def close_call(
     }
     if answer_message_id is not None:
         values["answer_message_id"] = answer_message_id
+    if call.estimated_tokens is not None:
+        values["estimated_tokens"] = call.estimated_tokens
     if usage is not None:
         values |= _spent(call.model, usage)
     if error is not None:

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from asgiref.sync import async_to_sync
 
-from llm import calls, catalog, router
+from llm import calls, catalog, estimates, ledger, router
 from llm.calls import ask, smaller_output
 from llm.emulator.client import text, tool_use
 from llm.errors import ErrorKind, Figures, ModelError
@@ -252,6 +252,17 @@ def test_an_error_never_enters_a_later_request(emulator):
     assert "SECRET WORDS" not in json.dumps(emulator.bodies()[-1])
     first, second = emulator.requests(path="/v1/messages")
     assert first["body"] == second["body"]
+
+
+def test_now_and_then_an_estimate_is_compared_with_the_usage(emulator):
+    emulator.answer("ok", times=estimates.FIRST_SAMPLES + 1)
+    for _index in range(estimates.FIRST_SAMPLES + 1):
+        answered = asked(Asking())
+        call = answered.prepared.call
+        ledger.close_call(call, outcome="complete", usage=answered.prepared.usage)
+    stored = list(ModelCall.objects.order_by("pk").values_list("estimated_tokens", flat=True))
+    assert [bool(tokens) for tokens in stored] == [True] * estimates.FIRST_SAMPLES + [False]
+    assert estimates.ratio(catalog.get("emulator-main")) != 1.0
 
 
 def test_nobody_to_ask_is_a_mistake_of_the_caller():
