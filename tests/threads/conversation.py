@@ -30,8 +30,7 @@ class Conversation:
         self.owner = owner
         self.thread = thread or create_thread(owner)
         self.roots: list[int] = list(roots)
-        # What earlier generations held when they ended, and what the context held before each rewind.
-        self.ended: dict[int, list[int]] = {}
+        # What the context held before each rewind.
         self.before_rewinds: list[list[int]] = []
         self.calls = 0
 
@@ -93,33 +92,26 @@ class Conversation:
         with transaction.atomic():
             lock_thread(self.thread.pk)
             generation = live_generation(self.thread)
-            self.ended[generation.pk] = self.roots
             Generation.objects.filter(pk=generation.pk).update(ended=clock.now(), end_reason="threshold")
             Generation.objects.create(thread=self.thread, owner=self.owner, ordinal=generation.ordinal + 1)
             self.roots = []
 
     def rewind(self, number: int) -> None:
-        """Rewind to some row of the context, or of an earlier generation that nothing superseded."""
-        rows = Message.objects.filter(thread=self.thread, left_at_cut__isnull=True, wire__isnull=False)
-        choices = list(rows.order_by("pk"))
+        """Rewind to some row of the context, or of an earlier generation, that nothing superseded."""
+        standing = Message.objects.filter(thread=self.thread, left_at_cut__isnull=True, wire__isnull=False)
+        choices = list(standing.order_by("pk"))
         if not choices:
             return
         target = choices[number % len(choices)]
-        root = self._root(target)
-        before, generation = self.roots, live_generation(self.thread)
+        # The newest row of the same place: the copy in the live context, where there is one.
+        newest = max(row.pk for row in choices if self._root(row) == self._root(target))
+        before, expected = self.roots, self._held_up_to(Message.objects.get(pk=newest))
         try:
-            after = rewind(self.thread, target, acting_user=self.owner)
+            rewind(self.thread, target, acting_user=self.owner)
         except LifecycleRefused:
             return
-        if root in before:
-            expected = before[: before.index(root) + 1]
-        else:
-            held = self.ended[target.generation_id]
-            expected = held[: held.index(root) + 1]
         if expected != before:
             self.before_rewinds.append(before)
-        if after.pk != generation.pk:
-            self.ended[generation.pk] = []
         self.roots = expected
 
     def undo(self) -> None:
@@ -148,6 +140,12 @@ class Conversation:
         rows = rows_of_call(generation.pk, LATEST, generation.cut)
         held = Message.objects.in_bulk([row.id for row in rows])
         assert [self._root(held[row.id]) for row in rows] == self.roots
+
+    def _held_up_to(self, message: Message) -> list[int]:
+        """What a message's generation holds, up to it."""
+        rows = rows_of_call(message.generation_id, message.pk, message.generation.cut)
+        held = Message.objects.in_bulk([row.id for row in rows])
+        return [self._root(held[row.id]) for row in rows]
 
     def _root(self, message: Message) -> int:
         source = message.copied_from
