@@ -47,14 +47,20 @@ def erase_thread(thread: models.Model) -> None:
     """Erase one thread with all that is kept beside it, its tasks too. Facts proved only there go with it;
     model calls keep their numbers and lose what they speak of."""
     modules = registered()
-    going = {thread.pk: thread}
-    for module in modules:
-        if hasattr(module, "also_erased"):
-            going.update({other.pk: other for other in module.also_erased(thread)})
+    going = going_with(thread)
     # A running turn locks the thread before anything else, so whoever erases it does too.
     _lock(list(going.values()))
     for pk in sorted(going, reverse=True):
         _run(modules, "erase_thread", going[pk])
+
+
+def going_with(thread: models.Model) -> dict[Any, models.Model]:
+    """The threads that go when this one does, itself included, by id."""
+    going = {thread.pk: thread}
+    for module in registered():
+        if hasattr(module, "also_erased"):
+            going.update({other.pk: other for other in module.also_erased(thread)})
+    return going
 
 
 @transaction.atomic

@@ -23,10 +23,11 @@ class NoSuchMessage(Exception):
 
 
 def visible_to(user: User | AnonymousUser) -> QuerySet[Thread]:
-    """A person's own conversations, of every kind and status. Nobody else's, whatever their role."""
+    """A person's own conversations, of every kind and status, deleted ones excepted. Nobody else's, whatever their
+    role."""
     if not user.is_authenticated:
         return Thread.objects.none()
-    return Thread.objects.filter(owner_id=user.pk)
+    return Thread.objects.filter(owner_id=user.pk, deleted__isnull=True)
 
 
 def access_thread(user: User | AnonymousUser, channel: Any) -> Thread:
@@ -43,7 +44,11 @@ def access_message(user: User | AnonymousUser, message_id: Any) -> Message:
     NoSuchMessage."""
     number = parse_message_id(message_id)
     if number is not None and user.is_authenticated:
-        message = Message.objects.select_related("thread").filter(owner_id=user.pk, pk=number).first()
+        message = (
+            Message.objects.select_related("thread")
+            .filter(owner_id=user.pk, pk=number, thread__deleted__isnull=True)
+            .first()
+        )
         if message is not None:
             return message
     raise NoSuchMessage

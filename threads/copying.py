@@ -46,9 +46,9 @@ def fork(owner: User, source_thread: Thread, upto_message: Message, *, acting_us
     return thread
 
 
-def rewind(thread: Thread, to_message: Message, *, acting_user: User) -> Generation:
-    """Go back to a message: it becomes the last of the context, and every later row of the thread is
-    superseded.
+def rewind(thread: Thread, to_message: Message, *, acting_user: User, keep: bool = True) -> Generation:
+    """Go back to a message: it becomes the last of the context (`keep` False: it goes too), and every later row of
+    the thread is superseded.
 
     Within the live generation that is a cut; into an earlier one, or to a row that went cold, it copies into
     a new one. Returns the live generation. Raises LifecycleRefused while a turn runs, in the middle of a
@@ -62,8 +62,9 @@ def rewind(thread: Thread, to_message: Message, *, acting_user: User) -> Generat
         generation = live_generation(locked)
         target = _standing(locked, to_message)
         cut = _cut_before_leaving(target)
-        _check_round_closed(_rows(target.generation_id, target.pk, cut))
-        later = _after(locked, _root_id(target))
+        last_id, root_id = (target.pk, _root_id(target)) if keep else (target.pk - 1, _root_id(target) - 1)
+        _check_round_closed(_rows(target.generation_id, last_id, cut))
+        later = _after(locked, root_id)
         in_context = target.generation_id == generation.pk and target.left_at_cut is None
         notes = Q(role=Message.Role.EVENT, model_visible=False)
         if in_context and not later.exclude(left_because=SUPERSEDED).exclude(notes).exists():
@@ -71,10 +72,10 @@ def rewind(thread: Thread, to_message: Message, *, acting_user: User) -> Generat
         record = _supersede(locked, generation, later)
         if not in_context:
             reason = Generation.EndReason.REWIND
-            generation = _next_generation(locked, target.generation, target.pk, cut, reason)
+            generation = _next_generation(locked, target.generation, last_id, cut, reason)
         generation.refresh_from_db()
         text = _("The conversation was rewound to an earlier message.")
-        _note(locked, generation, text, {"rewind": {"to": target.pk, **record}})
+        _note(locked, generation, text, {"rewind": {"to": target.pk, "kept": keep, **record}})
     return generation
 
 

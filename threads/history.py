@@ -67,12 +67,14 @@ def level_name(thread: Thread) -> str:
 def _find(viewer: Viewer, channel: str | None, generation_id: int | None) -> tuple[Thread, Generation | None]:
     if generation_id is not None:
         generation = (
-            Generation.objects.select_related("thread").filter(pk=generation_id, owner_id=viewer.owner_id).first()
+            Generation.objects.select_related("thread")
+            .filter(pk=generation_id, owner_id=viewer.owner_id, thread__deleted__isnull=True)
+            .first()
         )
         if generation is None or (channel is not None and generation.thread.channel != channel):
             raise HistoryRefused(NOT_FOUND)
         return generation.thread, generation
-    thread = Thread.objects.filter(channel=channel or "", owner_id=viewer.owner_id).first()
+    thread = Thread.objects.filter(channel=channel or "", owner_id=viewer.owner_id, deleted__isnull=True).first()
     if thread is None:
         raise HistoryRefused(NOT_FOUND)
     return thread, None

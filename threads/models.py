@@ -68,6 +68,9 @@ class Thread(models.Model):
     lease_holder = models.CharField(max_length=100, blank=True, default="")
     created = models.DateTimeField(default=clock.now)
     updated = models.DateTimeField(default=clock.now, help_text=_("when something was last said"))
+    deleted = models.DateTimeField(
+        null=True, blank=True, help_text=_("out of sight since then; erased when the time for undoing it has passed")
+    )
 
     # The transaction in which this object's row was locked, see `threads.transcript.lock_thread`.
     locked_in: object | None = None
@@ -92,10 +95,12 @@ class Thread(models.Model):
         indexes = [
             models.Index(fields=["owner", "status", "-updated"], name="thread_owner_list"),
             models.Index(fields=["lease_until"], name="thread_lease", condition=Q(state="running")),
+            models.Index(fields=["deleted"], name="thread_deleted", condition=Q(deleted__isnull=False)),
         ]
 
     def __str__(self) -> str:
-        return self.title or self.channel
+        # Not the title: it is the owner's words, and this stands in logs and the admin.
+        return self.channel
 
 
 class Generation(models.Model):
@@ -112,7 +117,7 @@ class Generation(models.Model):
     thread = models.ForeignKey(Thread, on_delete=models.CASCADE, related_name="generations")
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     ordinal = models.PositiveIntegerField()
-    opening = models.TextField(  # noqa: DJ001 (null: not rendered yet)
+    opening = models.TextField(
         null=True,
         help_text=_("exact JSON of the opening context's content blocks; null until it is rendered"),
     )
@@ -163,9 +168,7 @@ class Message(models.Model):
     role = models.CharField(max_length=10, choices=Role)
     text = models.TextField(blank=True, default="")
     search_text = models.TextField(blank=True, default="")
-    wire = models.TextField(  # noqa: DJ001 (null: not sent)
-        null=True, help_text=_("exact JSON of the content blocks; null: not sent")
-    )
+    wire = models.TextField(null=True, help_text=_("exact JSON of the content blocks; null: not sent"))
     model = models.CharField(
         max_length=100, blank=True, default="", help_text=_("catalog name of the model that said it")
     )
