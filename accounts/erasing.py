@@ -46,10 +46,12 @@ def export_user(user: User) -> Iterator[dict[str, Any]]:
 def erase_thread(thread: models.Model) -> None:
     """Erase one thread with all that is kept beside it, its tasks too. Facts proved only there go with it;
     model calls keep their numbers and lose what they speak of."""
-    modules = registered()
+    # A running turn locks the thread before anything else, so whoever erases it does too. Until then it may still
+    # start tasks.
+    _lock([thread])
     going = going_with(thread)
-    # A running turn locks the thread before anything else, so whoever erases it does too.
     _lock(list(going.values()))
+    modules = registered()
     for pk in sorted(going, reverse=True):
         _run(modules, "erase_thread", going[pk])
 

@@ -8,7 +8,7 @@ from django.apps import apps
 from django.contrib.admin.models import LogEntry
 from django.contrib.contenttypes.models import ContentType
 from django.core.management import CommandError, call_command
-from django.db import connection, models
+from django.db import connection, models, transaction
 from django.test import Client
 
 from accounts import erasing
@@ -18,8 +18,10 @@ from llm.models import ModelCall
 from maxclaw import clock
 from tests.threads.conversation import MODELS, Conversation
 from tests.threads.records import call_tool, exchange, give_result, say, thread_of
+from tests.threads.transactions import Elsewhere, wait_until_blocked
 from threads.lifecycle import LifecycleRefused, create_thread
 from threads.models import Generation, Message, Thread
+from threads.transcript import ThreadGone, append, live_generation, lock_thread
 
 CANARY = "canary-7f3a"
 PREFIX = f"{CANARY} in "
@@ -260,6 +262,31 @@ def test_a_failing_app_leaves_everything_as_it_was(alice, staff, monkeypatch):
     with pytest.raises(RuntimeError):
         erasing.erase_thread(thread)
     assert places_with(CANARY) == before
+
+
+@pytest.mark.django_db(transaction=True)
+def test_erasing_waits_for_a_turn_at_work_and_takes_all_that_it_wrote(alice):
+    thread = thread_of(alice)
+    frame = TaskFrame.objects.create(thread=thread, owner=alice)
+
+    def work():
+        locked = lock_thread(thread.pk)
+        append(locked, live_generation(locked), Message.Role.USER, text="in the last moment")
+        create_thread(alice, kind="task", parent=thread)
+        TaskFrame.objects.filter(pk=frame.pk).update(steps=1)
+
+    turn = Elsewhere(work)
+    assert turn.began.wait(20)
+    erasure = Elsewhere(lambda: erasing.erase_thread(thread))
+    erasure.may_commit.set()
+    wait_until_blocked()
+    turn.finish()
+    erasure.finish()
+    assert (turn.error, erasure.error) == (None, None)
+    assert set(Thread.objects.values_list("kind", flat=True)) == {"main"}
+    assert not Message.objects.exists()
+    with pytest.raises(ThreadGone), transaction.atomic():
+        lock_thread(thread.pk)
 
 
 def test_upper_apps_go_first():

@@ -11,6 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from maxclaw import clock
 from tests.threads.records import call_tool, live, say, thread_of
+from tests.threads.transactions import Elsewhere, wait_until_blocked
 from threads import transcript
 from threads.lifecycle import create_thread, end
 from threads.models import Generation, Message, Thread
@@ -176,48 +177,6 @@ def test_search_text_is_folded_and_holds_every_string_of_the_arguments():
 def test_a_tool_calls_arguments_are_found_decoded(alice):
     message = call_tool(thread_of(alice), arguments={"command": 'say "Ünïcode"\n'}, text="looking")
     assert message.search_text.split(transcript.FIELD_SEPARATOR) == ["looking", 'say "ünïcode"\n']
-
-
-class Elsewhere:
-    """The same work on a connection of its own, held open until it is told to commit."""
-
-    def __init__(self, work):
-        self.began, self.may_commit = threading.Event(), threading.Event()
-        self.result, self.error = None, None
-        self.work = work
-        self.thread = threading.Thread(target=self.run)
-        self.thread.start()
-
-    def run(self):
-        try:
-            with transaction.atomic():
-                self.result = self.work()
-                self.began.set()
-                self.may_commit.wait(20)
-        except Exception as error:
-            self.error = error
-        finally:
-            self.began.set()
-            connection.close()
-
-    def finish(self):
-        self.may_commit.set()
-        self.thread.join(20)
-        return self.result
-
-
-def wait_until_blocked(count=1):
-    """Until as many transactions of this database wait for another."""
-    deadline = clock.monotonic() + 20
-    while clock.monotonic() < deadline:
-        with connection.cursor() as cursor:
-            cursor.execute(
-                "SELECT count(*) FROM pg_stat_activity"
-                " WHERE datname = current_database() AND cardinality(pg_blocking_pids(pid)) > 0"
-            )
-            if cursor.fetchone()[0] >= count:
-                return
-    raise AssertionError("nothing waited")
 
 
 @pytest.mark.django_db(transaction=True)
