@@ -40,7 +40,7 @@ def deliver_result(task: Thread, frame: TaskFrame) -> None:
     put away), once for each of the task's turns, under the visibility rule. Inside the transaction that ends the
     turn: a crash loses neither."""
     target = task.parent
-    if target is None or target.status != Thread.Status.ACTIVE:
+    if target is None or target.status != Thread.Status.ACTIVE or target.deleted:
         target = Thread.objects.get(owner_id=task.owner_id, kind=Thread.Kind.MAIN)
     outcome = "finished" if frame.end_reason == TaskFrame.EndReason.ANSWERED else f"ended ({frame.end_reason})"
     opening = f"Task {task.channel} ({task.title}) {outcome}."

@@ -11,6 +11,7 @@ Kinds and bodies (the reducers in `chat/snapshot.py` and `static/chat/state.js` 
 | queued | {"item": ItemView} |
 | unqueued | {"item": id} |
 | state | {"thread": ThreadView, "turn": TurnView or null} |
+| anew | {}: so much changed at once that a fresh snapshot says it best |
 """
 
 import json

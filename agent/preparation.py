@@ -37,16 +37,12 @@ class Step:
 def choose_models(thread: Thread, generation: Generation) -> list[Model]:
     """The models to ask, in order: the user's pick, else the one whose header the generation keeps, else the
     palette's. Raises router.NoModelForCategory."""
-    preferred = thread.model or _model_of(generation.header)
-    return router.candidates("main", thread.category, preferred)
+    return router.candidates(catalog.MAIN, thread.category, _own_model(thread, generation))
 
 
-def prepare(
-    holding: Holding, step: Step, model: Model, attempt: int, max_tokens: int | None, *, primary: bool
-) -> Prepared:
+def prepare(holding: Holding, step: Step, model: Model, attempt: int, max_tokens: int | None) -> Prepared:
     """Build the request for `model`, record it in the ledger, and open the row of its answer.
 
-    `primary` says that this model is the generation's own; a fallback serves one turn and leaves the header alone.
     Raises LeaseLost, ThreadGone, CategoryChanged.
     """
     with transaction.atomic():
@@ -55,7 +51,7 @@ def prepare(
             raise CategoryChanged
         generation = Generation.objects.select_related("header").get(pk=holding.generation_id)
         step.generation = generation
-        header = _header(thread, generation, model, primary)
+        header = _header(thread, generation, model)
         if generation.opening is None:
             generation.opening = opening.render(thread, generation)
             generation.save(update_fields=["opening"])
@@ -97,8 +93,9 @@ def prepare(
     return Prepared(call=call, model=model, body=body, betas=betas_of(header.text), max_tokens=limit)
 
 
-def _header(thread: Thread, generation: Generation, model: Model, primary: bool) -> RequestHeader:
-    """The generation's own header where it speaks to this model: an upgrade of the server changes no live prefix."""
+def _header(thread: Thread, generation: Generation, model: Model) -> RequestHeader:
+    """The generation's own header where it speaks to this model: an upgrade of the server changes no live prefix, and a
+    fallback, which serves one turn, leaves it alone."""
     if generation.header is not None and _wire_id(generation.header) == model.wire_id:
         return generation.header
     header = remember_header(
@@ -110,7 +107,7 @@ def _header(thread: Thread, generation: Generation, model: Model, primary: bool)
             thinking=model.thinking_parameter(),
         )
     )
-    if primary:
+    if model.name == (_own_model(thread, generation) or model.name):
         generation.header = header
         generation.save(update_fields=["header"])
     return header
@@ -138,6 +135,15 @@ def _anchors(
 
 def _wire_id(header: RequestHeader) -> str:
     return json.loads(header.text)["model"]
+
+
+def _own_model(thread: Thread, generation: Generation) -> str:
+    """The user's pick, else the model whose header the generation keeps; blank where neither may read the category."""
+    for name in (thread.model, _model_of(generation.header)):
+        model = catalog.load_catalog().models.get(name)
+        if model is not None and model.reads(thread.category):
+            return name
+    return ""
 
 
 def _model_of(header: RequestHeader | None) -> str:

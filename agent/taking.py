@@ -28,7 +28,10 @@ def ready_threads() -> QuerySet[Thread]:
     )
     suspended = TaskFrame.objects.filter(thread=OuterRef("pk"), state=TaskFrame.State.SUSPENDED)
     return Thread.objects.filter(
-        Q(Exists(items)) | Q(Exists(suspended)), state=Thread.State.IDLE, status=Thread.Status.ACTIVE
+        Q(Exists(items)) | Q(Exists(suspended)),
+        state=Thread.State.IDLE,
+        status=Thread.Status.ACTIVE,
+        deleted__isnull=True,
     )
 
 
@@ -47,7 +50,7 @@ def take(thread_id: int, holder: str) -> Holding | None:
             if not leases.lapsed(thread):
                 return None
             ending.interrupt_and_settle(thread, TaskFrame.EndReason.INTERRUPTED)
-        if thread.state == Thread.State.WAITING or thread.status != Thread.Status.ACTIVE:
+        if thread.state == Thread.State.WAITING or thread.status != Thread.Status.ACTIVE or thread.deleted:
             return None
         frame = frames.topmost_suspended(thread)
         items = [] if frame is not None else waiting_items(thread)

@@ -4,7 +4,7 @@ from datetime import datetime, timedelta
 
 from django.db import connection
 
-from agent import taking
+from agent import conversations, taking
 from agent.ticking import every_minute
 from maxclaw import clock, heartbeat
 
@@ -38,3 +38,9 @@ def prune_turn_events(_intended: datetime) -> None:
 def forget_old_heartbeats(_intended: datetime) -> None:
     """Workers that have been silent for a day are gone for good."""
     heartbeat.forget_old()
+
+
+@every_minute("erase deleted conversations")
+def erase_deleted_conversations(_intended: datetime) -> None:
+    """The time for undoing a deletion has passed."""
+    conversations.erase_deleted()

@@ -130,8 +130,7 @@ class Turn:
 
     async def _ask(self, step: Step, models: list[Model], deltas: DeltaWriter) -> Answered:
         async def build(model: Model, attempt: int, max_tokens: int | None) -> Prepared:
-            primary = model is models[0]
-            return await in_database(prepare, self.holding, step, model, attempt, max_tokens, primary=primary)
+            return await in_database(prepare, self.holding, step, model, attempt, max_tokens)
 
         async def on_event(event: StreamEvent) -> None:
             assert step.answer is not None

@@ -55,9 +55,10 @@ class World:
         """Wait until nothing runs or waits on the thread (an open question card counts as rest)."""
 
         def rests() -> Thread | None:
-            fresh = Thread.objects.select_related("owner").get(pk=thread.pk)
+            # The thread last: what waited before may have been taken meanwhile.
             waiting = InboxItem.objects.filter(thread=thread, state="waiting", level__gte=2).exists()
             suspended = TaskFrame.objects.filter(thread=thread, state="suspended").exists()
+            fresh = Thread.objects.select_related("owner").get(pk=thread.pk)
             busy = fresh.state == Thread.State.RUNNING or (fresh.state == Thread.State.IDLE and (waiting or suspended))
             return None if busy else fresh
 

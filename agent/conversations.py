@@ -1,0 +1,81 @@
+"""What a person does to a whole conversation: pick its model, delete it, take that back."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from accounts import erasing
+from accounts.models import User
+from agent import ending, meter, speaking
+from agent.events import emit
+from agent.frames import open_frames
+from agent.models import TaskFrame
+from agent.projection import thread_view, turn_view
+from agent.refusals import Refused
+from maxclaw import clock
+from threads.access import NoSuchThread, access_thread
+from threads.models import Thread
+from threads.transcript import lock_thread
+
+DELETED_KEPT = timedelta(minutes=10)
+
+
+def choose_model(user: User, channel: str, name: Any) -> Thread:
+    """Let the user's pick answer from the next request on; blank: the server's choice. Raises Refused."""
+    thread = speaking.open_thread(user, channel)
+    with transaction.atomic():
+        thread = speaking.locked(thread)
+        if name != "" and name not in meter.model_choices(thread):
+            raise Refused("no-such-model", _("This model is not offered for this conversation."))
+        thread.model = name
+        thread.save(update_fields=["model"])
+        emit(thread.pk, thread.owner_id, "state", {"thread": thread_view(thread), "turn": turn_view(thread)})
+    return thread
+
+
+def delete(user: User, channel: str) -> Thread:
+    """Put a conversation out of everybody's sight at once; it is erased when DELETED_KEPT has passed, and until then
+    `undelete` brings it back. A running turn is stopped. Raises Refused."""
+    try:
+        thread = access_thread(user, channel)
+    except NoSuchThread:
+        raise speaking.no_such_thread() from None
+    if thread.kind == Thread.Kind.MAIN:
+        raise Refused("main", _("The main conversation cannot be deleted."))
+    with transaction.atomic():
+        thread = speaking.locked(thread)
+        if open_frames(thread).exists():
+            ending.interrupt_and_settle(thread, TaskFrame.EndReason.STOPPED, frame=open_frames(thread).first())
+        thread.deleted = clock.now()
+        thread.save(update_fields=["deleted"])
+        emit(thread.pk, thread.owner_id, "gone", {})
+    return thread
+
+
+def undelete(user: User, channel: Any) -> Thread:
+    """Bring a deleted conversation back. Raises Refused when there is none, or it is erased already."""
+    deleted = Thread.objects.filter(owner_id=user.pk, deleted__isnull=False)
+    thread = deleted.filter(channel=channel if isinstance(channel, str) else "").first()
+    if thread is None:
+        raise speaking.no_such_thread()
+    with transaction.atomic():
+        thread = speaking.locked(thread)
+        thread.deleted = None
+        thread.save(update_fields=["deleted"])
+        emit(thread.pk, thread.owner_id, "anew", {})
+    return thread
+
+
+def erase_deleted() -> int:
+    """Erase what was deleted DELETED_KEPT ago. Returns how many conversations."""
+    due = Thread.objects.filter(deleted__lt=clock.now() - DELETED_KEPT).values_list("pk", flat=True)
+    erased = 0
+    for thread_id in list(due):
+        with transaction.atomic():
+            thread = Thread.objects.filter(pk=thread_id, deleted__isnull=False).first()
+            if thread is not None and lock_thread(thread_id).deleted is not None:
+                erasing.erase_thread(thread)
+                erased += 1
+    return erased
