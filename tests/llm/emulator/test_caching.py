@@ -145,6 +145,16 @@ def test_markers_are_no_part_of_the_prefix(client):
     assert read == written
 
 
+def test_markers_are_no_part_of_tools_calls_and_results_either(client):
+    tool = {**TOOLS[0], "description": LONG}
+    calling = {"type": "tool_use", "id": "toolu_1", "name": "clock", "input": {}}
+    answering = {"type": "tool_result", "tool_use_id": "toolu_1", "content": [{"type": "text", "text": "noon"}]}
+    before = [user("Time?"), assistant(marked(calling)), user(marked(answering))]
+    _, written, _, _ = bill(ask(client, *before, tools=[marked(tool)]))
+    after = [user("Time?"), assistant(calling), user(answering, marked("Thanks."))]
+    assert bill(ask(client, *after, tools=[tool]))[0] == written
+
+
 def test_merged_messages_are_the_same_prefix_as_one(client):
     _, written, _, _ = bill(ask(client, user(LONG, marked("More."))))
     assert bill(ask(client, user(LONG), user(marked("More."))))[0] == written
@@ -211,6 +221,18 @@ def test_an_entry_can_be_read_only_once_its_answer_has_begun(emulator, client):
     emulator.release("first")
     late.join()
     assert bill(ask(client, question))[0] == written
+
+
+def test_of_two_requests_that_write_one_prefix_the_longer_life_stays(emulator, client):
+    emulator.answer("Late.", hold="first")
+    late = threading.Thread(target=ask, args=(client, user(marked(LONG))))
+    late.start()
+    emulator.wait_for_held()
+    ask(client, user(marked(LONG, "1h")))
+    emulator.release("first")
+    late.join()
+    emulator.move_clock(301)
+    assert bill(ask(client, user(marked(LONG))))[0] > 700
 
 
 def test_a_refused_call_writes_nothing(emulator, client):

@@ -128,6 +128,14 @@ def test_thinking_between_tools_is_bound_to_the_answer_so_far(emulator, client):
     assert refusal(client, "Time?", said, "Thanks.", **THINK) == ELSEWHERE.replace("1.content.0", "1.content.2")
 
 
+def test_a_thought_in_the_middle_of_the_latest_answer_needs_the_one_before(emulator, client):
+    said = thought(emulator, client, "Looking.", thinking("Second."), tool_use("clock", call_id="toolu_1"))
+    said["content"] = said["content"][1:]
+    assert refusal(client, "What time is it?", said, user(result("toolu_1")), **THINK) == NOT_MODIFIABLE.replace(
+        "content.0", "content.1"
+    )
+
+
 def conversation_with_three_thoughts(emulator, client):
     messages = []
     for number in range(3):

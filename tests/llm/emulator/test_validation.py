@@ -199,6 +199,12 @@ def test_consecutive_messages_of_one_role_are_merged_before_pairing(client):
     assert ask(client, "a", *calling, *answering, tools=TOOLS).stop_reason == "end_turn"
 
 
+def test_calls_and_results_may_be_spread_over_messages_of_one_turn(client):
+    calling = [assistant(call("toolu_a")), assistant(call("toolu_b")), assistant("Two calls.")]
+    answering = [user(result("toolu_a")), user(result("toolu_b"))]
+    assert ask(client, "a", *calling, *answering, tools=TOOLS).stop_reason == "end_turn"
+
+
 def test_a_leading_assistant_message_can_be_allowed(emulator, client):
     emulator.settings(allow_leading_assistant=True)
     assert ask(client, assistant("a"), user("b")).stop_reason == "end_turn"
