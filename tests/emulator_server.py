@@ -25,7 +25,8 @@ def running_emulator(
 ) -> Iterator[EmulatorControl]:
     """Start an emulator on a free port and yield its control client; `.base_url` is what an SDK client takes.
 
-    The process ends with the block, and with the test run however that ends.
+    The process ends with the block, and with the test run however that ends: the kernel kills it when the thread
+    that started it ends, so enter this from a thread that outlives the tests.
     """
     command = [sys.executable, "-m", "llm.emulator", "--port", str(port), "--pace", pace, "--die-with-parent"]
     command += ["--demo-faults"] if demo_faults else []

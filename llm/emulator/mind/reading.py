@@ -50,7 +50,7 @@ class Call:
 class Conversation:
     """A request as the rules read it.
 
-    `asked`: the words of the newest user turn that has any, else of the newest framework note. `earlier`: every row
+    `asked`: the newest message with words of the user's, or a newer note of the framework's. `earlier`: every row
     before it. `calls`: tool calls answered since, oldest first; `rounds` counts the answers they came in.
     """
 
@@ -99,12 +99,13 @@ class Conversation:
 def read(request: MessagesRequest) -> Conversation:
     """Read `request`."""
     conversation = Conversation(request)
-    asked_at, conversation.asked_by_framework = _find_asked(request)
+    asked_at, asked_message, conversation.asked_by_framework = _find_asked(request)
     names: dict[str, tuple[str, dict[str, Any]]] = {}
+    words: list[str] = []
     for place, turn in enumerate(request.turns):
         if turn.role == "assistant" and place > asked_at:
             conversation.rounds += 1
-        for _, _, block in turn.blocks:
+        for number, _, block in turn.blocks:
             if block["type"] == "tool_use":
                 names[block["id"]] = (block["name"], block["input"])
                 conversation.commands.append((block["name"], json.dumps(block["input"], ensure_ascii=False)))
@@ -114,38 +115,33 @@ def read(request: MessagesRequest) -> Conversation:
             if row.role == "tool" and place > asked_at:
                 name, arguments = names[block["tool_use_id"]]
                 conversation.calls.append(Call(name, arguments, row))
-            elif place >= asked_at and row.role == "framework":
+            elif row.role == "framework" and place >= asked_at:
                 conversation.notes.append(row.text)
-            if place != asked_at or (row.role == "framework") != conversation.asked_by_framework:
+            if number == asked_message and row.role == ("framework" if conversation.asked_by_framework else "user"):
+                words.append(row.text)
+            else:
                 conversation.earlier.append(row)
-    words = [
-        row
-        for _, _, block in request.turns[asked_at].blocks
-        if (row := _row(block, "user", names)) is not None
-        and (row.role == "framework") == conversation.asked_by_framework
-        and row.role != "tool"
-    ]
-    if conversation.asked_by_framework:
-        words = words[-1:]
-    conversation.asked = "\n".join(row.text for row in words)
+    conversation.asked = "\n".join(words)
     return conversation
 
 
-def _find_asked(request: MessagesRequest) -> tuple[int, bool]:
-    """(index of the turn that asks, whether only the framework speaks in it).
+def _find_asked(request: MessagesRequest) -> tuple[int, int, bool]:
+    """(index of the turn that asks, index of its message that does, whether that is the framework's).
 
-    The newest turn with words of the user's own; a newer turn of framework notes without tool results comes first.
+    The newest words of the user's own; newer words of the framework, unless they came with tool results.
     """
     for place in range(len(request.turns) - 1, -1, -1):
         turn = request.turns[place]
         if turn.role != "user":
             continue
-        kinds = [_kind(block) for _, _, block in turn.blocks]
-        if "user" in kinds:
-            return place, False
-        if "tool" not in kinds:
-            return place, True
-    return len(request.turns) - 1, True
+        kinds = [(_kind(block), number) for number, _, block in turn.blocks]
+        own = [number for kind, number in kinds if kind == "user"]
+        if own:
+            return place, own[-1], False
+        if all(kind != "tool" for kind, _ in kinds):
+            return place, kinds[-1][1], True
+    last = request.turns[-1].blocks[-1][0]
+    return len(request.turns) - 1, last, True
 
 
 def _kind(block: dict[str, Any]) -> str:

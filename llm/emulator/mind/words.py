@@ -8,12 +8,12 @@ _LATIN_WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*|\d[\d.,:/-]*\d|\d", re
 _SENTENCE_END = re.compile(r"(?<=[.!?])\s+|(?<=[。！？；])|\n+")
 
 _STOP_WORD_LIST = """
-    a about again all also am an and any are as at be because been before but by can could did do does doing earlier
-    else find for from get give had has have he her here him his how i if in into is it its just know let like look me
-    memory message messages mention mentioned my no not now of on or our please remember recall remind said say search
-    she should show so some talk talked tell than that the their them then there these they thing this those to told
-    up us was we were what when where which who whom whose why will with would you your yours im i'm what's whats
-    ago ever conversation history
+    a about again all also am an and any are as at be because been before but by can could did do does doing
+    earlier else find for from get give had has have he her here him his how i if in into is it its just know let
+    like look me memory message messages mention mentioned my no not now of on or our please remember recall
+    remind said say search she should show so some talk talked tell than that the their them then there these they
+    thing this those to told up us was we were what when where which who whom whose why will with would you your
+    yours im whats isn aren wasn don doesn didn won can couldn ago ever conversation history
 """
 _STOP_WORDS = frozenset(_STOP_WORD_LIST.split())
 # Characters that carry grammar and not matter; what is left between them is matched by pairs.
@@ -46,7 +46,8 @@ def terms(text: str) -> list[str]:
     for word in _LATIN_WORD.findall(lowered):
         if _CJK_RUN.search(word):
             continue
-        if word not in _STOP_WORDS and (len(word) > 1 or word.isdigit()):
+        bare = re.split("['’]", word)[0]
+        if bare not in _STOP_WORDS and (len(word) > 1 or word.isdigit()):
             found[stem(word)] = None
     for run in _CJK_RUN.findall(lowered):
         for part in filter(None, _STOP_CHARACTERS.split(run)):

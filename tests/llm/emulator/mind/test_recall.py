@@ -46,6 +46,12 @@ def test_it_prefers_the_newer_of_two_equal_sentences():
     assert talk.text("What is my bicycle?").startswith('You said: "My bicycle is black."')
 
 
+def test_words_just_before_the_question_are_context_too():
+    talk = Talk()
+    talk.messages.append({"role": "user", "content": "My bicycle is green."})
+    assert talk.text("What colour is my bicycle?") == 'You said: "My bicycle is green."'
+
+
 def test_a_question_is_no_answer_to_itself():
     talk = Talk()
     talk.say("What colour is my bicycle?")
