@@ -62,8 +62,8 @@ def test_two_commands_at_once_share_one_server_and_the_first_to_end_leaves_it_to
         rest, _ = command.communicate("\n", timeout=20)
         assert "still here" in rest
         assert command.returncode == 0
-    wait_until(lambda: is_free(data_dir), what="the end of the server")
-    assert not processes_of(data_dir)
+    wait_until(lambda: not processes_of(data_dir), what="the end of server and keeper")
+    assert is_free(data_dir)
 
 
 def test_a_single_command_returns_when_nothing_runs_any_more(data_dir):
