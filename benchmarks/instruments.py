@@ -42,7 +42,7 @@ class StatementCounter:
             finally:
                 counter._apart.deltas = False
 
-        DeltaWriter._store = store_apart  # type: ignore[method-assign]  # measured apart, not changed
+        DeltaWriter._store = store_apart  # type: ignore[method-assign, assignment]  # measured apart, not changed
 
     def _watch(self, connection: Any, **_signal: Any) -> None:
         if self._execute not in connection.execute_wrappers:
@@ -113,5 +113,5 @@ class Waits:
                         spent.seconds += time.perf_counter() - began
                     yield event
 
-        Turn._ask = ask_as  # type: ignore[method-assign]  # timed, not changed
-        provider.stream = timed  # type: ignore[assignment]  # timed, not changed
+        Turn._ask = ask_as  # type: ignore[method-assign, assignment]  # timed, not changed
+        provider.stream = timed  # timed, not changed

@@ -6,6 +6,7 @@ the same request, byte for byte, is made by the bare SDK. Columns:
 
 - turn, bare: milliseconds of a whole turn and of a bare SDK call;
 - framework: a turn without what it waited for the model's stream;
+- cpu: milliseconds of processor time of this process a turn, the SDK's part included;
 - ratio: median turn over median bare call;
 - queries: SQL statements of a turn, of every thread of the process, from sending until the runner rests again. Delta
   batches are not counted, nor are BEGIN, COMMIT and savepoints.
@@ -70,12 +71,13 @@ class Cell:
 
 @dataclass
 class Measured:
-    """Milliseconds of each turn and bare call of a cell; statements a turn."""
+    """Milliseconds of each turn and bare call of a cell; statements and processor milliseconds a turn."""
 
     turn: list[float] = field(default_factory=list)
     bare: list[float] = field(default_factory=list)
     framework: list[float] = field(default_factory=list)
     statements: float = 0.0
+    cpu: float = 0.0
 
     @property
     def ratio(self) -> float:
@@ -156,17 +158,17 @@ class Bench:
         for _number in range(WARM_UPS):
             await self._wave(threads)
         measured = Measured()
-        before = self._statements.count
         for _number in range(cell.turns):
-            counted = self._statements.count
+            counted, spent = self._statements.count, time.process_time()
             wave = await self._wave(threads)
             measured.statements += self._statements.count - counted
+            measured.cpu += (time.process_time() - spent) * 1000
             measured.turn += [turn for turn, _model in wave]
             measured.framework += [turn - model for turn, model in wave]
             bodies = [self._waits.model_time(thread.pk).body for thread in threads]
             measured.bare += await asyncio.gather(*(self._bare(body) for body in bodies))
-        assert self._statements.count > before
         measured.statements /= cell.turns * cell.threads
+        measured.cpu /= cell.turns * cell.threads
         return measured
 
     async def _wave(self, threads: Sequence["Thread"]) -> list[tuple[float, float]]:
@@ -233,7 +235,7 @@ def _make_threads(rows: int, number: int) -> list["Thread"]:
     from django.db import transaction
 
     from threads.lifecycle import create_thread
-    from threads.models import Generation, Message
+    from threads.models import Generation, Message, Thread
     from threads.transcript import NewMessage, append_many, live_generation, text_block
 
     owner = _owner()
@@ -242,7 +244,7 @@ def _make_threads(rows: int, number: int) -> list["Thread"]:
         words = f"Row {place}."
         role = Message.Role.ASSISTANT if place % 2 else Message.Role.USER
         lines.append(NewMessage(role=role, text=words, blocks=[text_block(words)]))
-    threads = []
+    threads: list[Thread] = []
     for place in range(number):
         with transaction.atomic():
             thread = create_thread(owner, title=f"{rows} rows, {place}")
@@ -260,7 +262,7 @@ def _copy_rows(source: Any, target: Any) -> None:
 
     from threads.models import Message
 
-    columns = [field.column for field in Message._meta.concrete_fields if field.column not in ("id", "thread_id")]
+    columns = [str(column.column) for column in Message._meta.concrete_fields if column.name not in ("id", "thread")]
     copied = ", ".join("%(generation)s" if column == "generation_id" else column for column in columns)
     with connection.cursor() as cursor:
         cursor.execute(
@@ -311,12 +313,13 @@ def _report(results: dict[Cell, Measured], context_ms: float) -> None:
             *(percentile(found.turn, share) for share in (0.5, 0.95)),
             *(percentile(found.bare, share) for share in (0.5, 0.95)),
             *(percentile(found.framework, share) for share in (0.5, 0.95)),
+            found.cpu,
             found.ratio,
             found.statements,
         ]
         for cell, found in results.items()
     ]
-    heads = ["", "turns", "turn p50", "p95", "bare p50", "p95", "framework p50", "p95", "ratio", "queries"]
+    heads = ["", "turns", "turn p50", "p95", "bare p50", "p95", "framework p50", "p95", "cpu", "ratio", "queries"]
     table("Turns: milliseconds", heads, rows)
     finish("turns", _figures(results, context_ms))
 
@@ -338,6 +341,7 @@ def _figures(results: dict[Cell, Measured], context_ms: float) -> dict[str, Any]
         "framework_ms_p95_50_threads": percentile(together.framework, 0.95) if together else None,
         "framework_ms_p95_50_threads_paced": percentile(together_paced.framework, 0.95) if together_paced else None,
         **{f"framework_ms_p50_{rows}_rows": value for rows, value in framework.items()},
+        **{f"cpu_ms_{rows}_rows": found.cpu if found else None for rows, found in alone.items()},
         "context_ms_10000_rows": context_ms if longest is not None else None,
         "grows_with_rows_ms": longest - shortest - context_ms if longest is not None and shortest is not None else None,
     }

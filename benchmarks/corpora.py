@@ -1,0 +1,98 @@
+"""Conversations to measure on, as the lines that `import_conversations` reads: published ones, and others made in code,
+always the same."""
+
+import json
+import random
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+Line = dict[str, Any]
+
+LOCOMO_FILE = "locomo/locomo10.json"
+SESSION_TIME_FORMATS = ("%I:%M %p on %d %B, %Y", "%I:%M %p on %d %b, %Y")
+SECONDS_BETWEEN_TURNS = 30
+SEED = 20_260_101
+TOPICS = ("the garden", "the new job", "a trip to Lisbon", "the choir", "old photographs", "the marathon", "a recipe")
+MOODS = ("I keep thinking about", "You would not believe", "Tell me more about", "I finally finished", "Remember")
+LONG_TITLE = "A long one"
+
+
+def locomo(folder: Path) -> Iterator[Line]:
+    """The messages of the LoCoMo conversations in a folder of data sets: each a user's, with the speaker's name. A
+    picture shared in a turn is told by its caption."""
+    for sample in json.loads((folder / LOCOMO_FILE).read_text(encoding="utf-8")):
+        conversation = sample["conversation"]
+        numbers = sorted(
+            int(key.removeprefix("session_"))
+            for key, value in conversation.items()
+            if key.startswith("session_") and isinstance(value, list)
+        )
+        title = f"{conversation['speaker_a']} and {conversation['speaker_b']}"
+        for number in numbers:
+            began = session_time(conversation[f"session_{number}_date_time"])
+            for place, turn in enumerate(conversation[f"session_{number}"]):
+                picture = f"[shares {turn['blip_caption']}]" if turn.get("blip_caption") else ""
+                yield {
+                    "conversation": sample["sample_id"],
+                    "title": title,
+                    "id": turn["dia_id"],
+                    "role": "user",
+                    "name": turn["speaker"],
+                    "text": " ".join(filter(None, [turn["text"].strip(), picture])),
+                    "created": (began + timedelta(seconds=SECONDS_BETWEEN_TURNS * place)).isoformat(),
+                }
+
+
+def session_time(text: str) -> datetime:
+    """When a session began, such as `1:56 pm on 8 May, 2023`; the data names no zone. Raises ValueError."""
+    for form in SESSION_TIME_FORMATS:
+        try:
+            return datetime.strptime(text.strip(), form).replace(tzinfo=UTC)
+        except ValueError:
+            continue
+    raise ValueError(f"{text!r} is no time of a session")
+
+
+def two_people(conversations: int, turns: int) -> Iterator[Line]:
+    """Conversations of two people in the same form, always the same ones."""
+    chance = random.Random(SEED)
+    for number in range(conversations):
+        began = datetime(2023, 1, 1, 9, tzinfo=UTC) + timedelta(days=number)
+        for place in range(turns):
+            words = " ".join(f"{chance.choice(MOODS)} {chance.choice(TOPICS)}." for _part in range(3))
+            yield {
+                "conversation": f"made-{number}",
+                "title": f"Ann and Ben, {number}",
+                "id": f"D{place // 20 + 1}:{place % 20 + 1}",
+                "role": "user",
+                "name": ("Ann", "Ben")[place % 2],
+                "text": f"{words} ({place})",
+                "created": (began + timedelta(hours=place)).isoformat(),
+            }
+
+
+def long_one(exchanges: int) -> Iterator[Line]:
+    """One conversation with an assistant that no context holds."""
+    chance = random.Random(SEED + 1)
+    began = datetime(2022, 1, 1, tzinfo=UTC)
+    for place in range(2 * exchanges):
+        words = " ".join(f"{chance.choice(MOODS)} {chance.choice(TOPICS)}." for _part in range(8))
+        yield {
+            "conversation": "long",
+            "title": LONG_TITLE,
+            "role": ("user", "assistant")[place % 2],
+            "text": f"{words} ({place})",
+            "created": (began + timedelta(minutes=place)).isoformat(),
+        }
+
+
+def write_lines(lines: Iterator[Line], out: Path) -> int:
+    """Write JSON lines; returns how many."""
+    count = 0
+    with out.open("w", encoding="utf-8") as file:
+        for line in lines:
+            file.write(json.dumps(line, ensure_ascii=False) + "\n")
+            count += 1
+    return count

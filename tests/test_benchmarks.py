@@ -1,0 +1,93 @@
+"""The benchmarks run, in their shortest form, and say what they promise."""
+
+import json
+import os
+import subprocess
+import sys
+from datetime import UTC, datetime
+
+import pytest
+
+from agent.import_lines import parse_line
+from benchmarks import corpora
+from benchmarks.harness import ROOT, percentile
+
+SECONDS = 60
+
+FIGURES = {
+    "turns": {
+        "queries_per_turn",
+        "overhead_ratio_10_rows",
+        "overhead_ratio_10000_rows",
+        "paced_ratio",
+        "framework_ms_p50",
+        "framework_ms_p95_50_threads",
+    },
+    "locomo": {
+        "messages_per_second",
+        "messages_per_second_dealt",
+        "generations_of_the_long_one",
+        "questions_answered",
+        "first_words_ms_p50",
+    },
+}
+
+
+def run(name, *options):
+    """Run a benchmark as a person does; returns its output."""
+    command = [sys.executable, f"benchmarks/{name}.py", *options]
+    ended = subprocess.run(command, cwd=ROOT, env=os.environ, capture_output=True, text=True, timeout=SECONDS)
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout
+
+
+@pytest.mark.parametrize("name", sorted(FIGURES))
+def test_a_benchmark_ends_with_its_figures_as_one_json_object(name):
+    last = run(name, "--smoke").splitlines()[-1]
+    figures = json.loads(last)
+    assert figures["benchmark"] == name
+    assert figures.keys() >= FIGURES[name] | {"machine", "commit"}
+    if name == "turns":
+        assert figures["queries_per_turn"] > 5
+        assert figures["overhead_ratio_10_rows"] > 1
+    else:
+        assert figures["questions_answered"] == 2
+
+
+def locomo_folder(tmp_path):
+    turns = [
+        {"speaker": "Ann", "dia_id": "D1:1", "text": "Look at this "},
+        {"speaker": "Ben", "dia_id": "D1:2", "text": "Nice", "blip_caption": "a photo of a dog"},
+    ]
+    later = [{"speaker": "Ann", "dia_id": "D10:1", "text": "Hello again"}]
+    conversation = {
+        "speaker_a": "Ann",
+        "speaker_b": "Ben",
+        "session_10": later,
+        "session_10_date_time": "9:05 am on 10 June, 2023",
+        "session_1": turns,
+        "session_1_date_time": "1:56 pm on 8 May, 2023",
+        "session_2_date_time": "1:56 pm on 9 May, 2023",
+    }
+    file = tmp_path / corpora.LOCOMO_FILE
+    file.parent.mkdir()
+    file.write_text(json.dumps([{"sample_id": "conv-1", "conversation": conversation}]))
+    return tmp_path
+
+
+def test_published_conversations_become_lines_that_can_be_imported(tmp_path):
+    out = tmp_path / "lines.jsonl"
+    assert "3 lines written" in run("locomo", "--data", str(locomo_folder(tmp_path)), "--convert", str(out))
+    lines = [parse_line(raw) for raw in out.read_bytes().splitlines()]
+    assert [(line.id, line.text, line.created) for line in lines] == [
+        ("D1:1", "Ann: Look at this", datetime(2023, 5, 8, 13, 56, tzinfo=UTC)),
+        ("D1:2", "Ben: Nice [shares a photo of a dog]", datetime(2023, 5, 8, 13, 56, 30, tzinfo=UTC)),
+        ("D10:1", "Ann: Hello again", datetime(2023, 6, 10, 9, 5, tzinfo=UTC)),
+    ]
+    assert {(line.conversation, line.title) for line in lines} == {("conv-1", "Ann and Ben")}
+
+
+def test_a_percentile_is_one_of_the_values():
+    assert percentile([3.0, 1.0, 2.0], 0.5) == 2.0
+    assert percentile([1.0, 2.0, 3.0, 4.0], 0.95) == 4.0
+    assert percentile([7.0], 0.5) == 7.0
