@@ -8,7 +8,7 @@ PYTHON ?= $(shell for name in python3 python3.14 python3.13 python3.12 python3.1
 	if $$name -c $(RECENT) 2>/dev/null; then echo $$name; break; fi; done)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev run test lint format types layers lock messages
+.PHONY: help setup setup-dev run test bench lint format types layers lock messages
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -26,6 +26,9 @@ run: setup ## Start MaxClaw (more: make run ARGS="--port 9000"; see manage.py se
 
 test: setup-dev lint types layers ## Check everything: lint, types, layers and the whole test suite
 	$(VENV)/pytest $(ARGS)
+
+bench: setup-dev ## Measure what turns cost (more: make bench NAME=locomo ARGS="--quick --data DIR")
+	$(VENV)/python benchmarks/$(or $(NAME),turns).py $(ARGS)
 
 lint: setup-dev ## Check style and formatting
 	$(VENV)/ruff check
