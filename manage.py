@@ -7,9 +7,9 @@ import sys
 
 def main() -> None:
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "maxclaw.settings")
-    from maxclaw.embedded import database_for_command
-
     from django.core.management import execute_from_command_line
+
+    from maxclaw.embedded import database_for_command
 
     with database_for_command(sys.argv[1:]):
         execute_from_command_line(sys.argv)
