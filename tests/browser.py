@@ -7,6 +7,7 @@ import pytest
 from django.conf import settings
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
 from django.contrib.sessions.backends.db import SessionStore
+from django.db import connections
 from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
 
 PATIENCE_MS = 10_000
@@ -14,9 +15,7 @@ PHONE: dict[str, Any] = {"viewport": {"width": 390, "height": 844}, "is_mobile":
 
 
 @pytest.fixture
-def chromium_browser(
-    chromium: str, transactional_db: None, monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Browser]:
+def chromium_browser(chromium: str, transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Browser]:
     """One browser for one test: Playwright's loop holds the thread it runs in, where other tests need their own."""
     # With that loop in this thread Django would take the test's own queries for asynchronous code.
     monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
@@ -26,6 +25,8 @@ def chromium_browser(
         )
         yield browser
         browser.close()
+        # Under that loop the test's queries had a connection of their own.
+        connections.close_all()
 
 
 class Tab:

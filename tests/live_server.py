@@ -39,10 +39,14 @@ class LiveServer:
             time.sleep(0.01)
 
     def stop(self) -> None:
-        assert self._server is not None and self._thread is not None
+        """Stop it; once is enough."""
+        if self._thread is None:
+            return
+        assert self._server is not None
         self._server.should_exit = True
         self._thread.join(START_SECONDS)
         assert not self._thread.is_alive(), "the server did not stop"
+        self._thread = None
         self.socket.close()
 
 
