@@ -16,10 +16,13 @@ _STOP_WORD_LIST = """
     yours im whats isn aren wasn don doesn didn won can couldn ago ever conversation history
 """
 _STOP_WORDS = frozenset(_STOP_WORD_LIST.split())
-# Characters that carry grammar and not matter; what is left between them is matched by pairs.
-_STOP_CHARACTERS = re.compile(
-    "[的了吗呢吧啊呀是在有和与或就都也很还把被给对从到我你您他她它们这那哪谁什么怎样几请问说过之前]+"
+# Words and characters that carry grammar and not matter; what is left between them is matched by pairs.
+_STOP_CHINESE = re.compile(
+    "(?:来着|时候|到底|究竟|现在|多少|哪里|哪个|知道|记得|告诉|"
+    "[的了吗呢吧啊呀嘛是在有和与或就都也很还把被给对从到我你您他她它们这那哪谁啥什么怎样几请问说过之前叫])+"
 )
+# What is asked for in one word and told in another.
+_TOLD_AS = (("叫什么名字", "名"), ("名字", "名"), ("姓名", "名"), ("多大", "岁"), ("年龄", "岁"))
 _ASKING = re.compile(
     r"(?:and |so |but |please )?(?:what|who|whom|whose|when|where|which|why|how|do|does|did|is|are|was|were|can|"
     r"could|will|would|should|have|has|tell me|remind me|find|search|look (?:up|for)|show me|list|recall)\b"
@@ -50,7 +53,9 @@ def terms(text: str) -> list[str]:
         if bare not in _STOP_WORDS and (len(word) > 1 or word.isdigit()):
             found[stem(word)] = None
     for run in _CJK_RUN.findall(lowered):
-        for part in filter(None, _STOP_CHARACTERS.split(run)):
+        for asked, told in _TOLD_AS:
+            run = run.replace(asked, told)
+        for part in filter(None, _STOP_CHINESE.split(run)):
             pairs = [part[start : start + 2] for start in range(len(part) - 1)] or [part]
             found.update(dict.fromkeys(pairs))
     return list(found)

@@ -39,6 +39,13 @@ def test_it_answers_in_chinese():
     assert talk.text("我的自行车是什么颜色？") == "你说过：「我的自行车是绿色的。」"
 
 
+def test_what_is_asked_in_one_chinese_word_is_found_in_another():
+    talk = Talk()
+    talk.say("我的上司名叫王思琪。我的表弟今年36岁。")
+    assert talk.text("我的上司叫什么名字来着？") == "你说过：「我的上司名叫王思琪。」"
+    assert talk.text("我表弟现在多大了呀？") == "你说过：「我的表弟今年36岁。」"
+
+
 def test_it_prefers_the_newer_of_two_equal_sentences():
     talk = Talk()
     talk.say("My bicycle is green.")
