@@ -7,6 +7,7 @@
 - A file that grew adds what is new, after what is there. If the conversation was continued in MaxClaw meanwhile, the
   new messages stand after that too, with a note to the person and to the model that they come from elsewhere; they
   keep their own times. A conversation that is at work or has ended is left out, and said so.
+- A conversation that was deleted here is imported anew.
 - One transaction a conversation: an import can be stopped at any time and run again.
 - A history larger than the model's context budget is dealt into generations, see `import_rows.py`.
 """
@@ -102,15 +103,20 @@ def _import_once(
 
 
 def _find(owner: User, conversation: ConversationIndex, *, lock: bool) -> Thread | None:
+    """The thread that the conversation was imported into, locked; None where it has to be made: a deleted one is not
+    brought back by importing."""
     imported = ImportedConversation.objects.filter(owner=owner, source=conversation.source)
-    found = imported.select_related("thread").first()
-    if found is None or not lock:
-        return None if found is None else found.thread
-    try:
-        # Two imports that both found it would both find the same messages new: the second waits here.
-        return lock_thread(found.thread_id)
-    except ThreadGone:
-        return None
+    while True:
+        thread_id = imported.values_list("thread_id", flat=True).first()
+        if thread_id is None:
+            return None
+        try:
+            # Two imports that both found it would both find the same messages new: the second waits here.
+            thread = lock_thread(thread_id) if lock else Thread.objects.get(pk=thread_id)
+        except (ThreadGone, Thread.DoesNotExist):
+            continue
+        if imported.filter(thread_id=thread_id).exists():
+            return None if thread.deleted else thread
 
 
 def _known_keys(thread: Thread) -> set[str]:
@@ -145,8 +151,10 @@ def _new_thread(owner: User, conversation: ConversationIndex, title_prefix: str)
     thread = create_thread(owner, title=clean_title(f"{title_prefix}{title}"))
     thread.created, thread.updated = conversation.first, conversation.last
     thread.save(update_fields=["created", "updated"])
-    # Before the rows: a second import of the same conversation waits here, and then finds it.
-    ImportedConversation.objects.create(thread=thread, owner=owner, source=conversation.source)
+    imported = ImportedConversation.objects.filter(owner=owner, source=conversation.source)
+    if not imported.update(thread=thread):
+        # Before the rows: a second import of the same conversation waits here, and then finds it.
+        ImportedConversation.objects.create(thread=thread, owner=owner, source=conversation.source)
     return thread
 
 

@@ -13,6 +13,7 @@ from django.db import connection
 
 from accounts import erasing
 from agent import import_index
+from agent.conversations import delete
 from agent.models import ImportedConversation, InboxItem, TurnEvent
 from agent.projection import message_views
 from chat.snapshot import apply, snapshot
@@ -184,6 +185,18 @@ def test_a_conversation_that_was_deleted_is_imported_anew(run, alice):
     assert not ImportedConversation.objects.exists()
     run(*exchange(0))
     assert texts(only_thread(alice)) == ["Words 0", "Words 1"]
+
+
+def test_a_conversation_in_the_time_of_undoing_its_deletion_is_imported_anew_too(run, alice):
+    run(*exchange(0))
+    deleted = only_thread(alice)
+    delete(alice, deleted.channel)
+    out, _err = run(*exchange(0), *exchange(1))
+    assert "Imported 4 messages: 1 new conversation" in out
+    imported = ImportedConversation.objects.get().thread
+    assert imported != deleted
+    assert texts(imported) == ["Words 0", "Words 1", "Words 2", "Words 3"]
+    assert texts(deleted) == ["Words 0", "Words 1"]
 
 
 def test_two_people_importing_one_file_have_a_conversation_each(run, alice, bob):
