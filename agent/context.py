@@ -6,6 +6,13 @@ from agent.opening import source
 from maxclaw import clock
 from threads.models import Generation, Thread
 
+EARLIER = """\
+This conversation has earlier messages that are not in this context. Section 10 of the summary below, where there is
+one, is a directory: to find old words again, search with search_memory, channel "{channel}" and a resource's name or
+path as the query. Results are bounded windows with message ids; message_context_read opens one, and
+message_history_read pages through the conversation. Not finding something there does not mean that it never was.\
+"""
+
 
 @source(0, "channel")
 def fixed_lines(thread: Thread, generation: Generation) -> str:
@@ -28,8 +35,22 @@ def earlier_generations(thread: Thread, generation: Generation) -> str | None:
     """Older words of the same conversation are not in this context; say so, and say how they are read."""
     if generation.ordinal == 1:
         return None
-    return (
-        "This conversation has earlier messages that are not in this context. Read them with "
-        f'message_history_read and channel "{thread.channel}"; each page is bounded and names the message ids and '
-        "how to go further back. Not finding something there does not mean that it never was."
-    )
+    return EARLIER.format(channel=thread.channel)
+
+
+@source(20, "standing instructions")
+def standing_instructions(_thread: Thread, generation: Generation) -> str | None:
+    """The user's instructions that hold, word for word: carried from opening to opening until withdrawn."""
+    if not generation.standing:
+        return None
+    lines = "\n".join(f'- "{entry["text"]}" (m:{entry["message_id"]})' for entry in generation.standing)
+    return f"Standing instructions, in the person's own words:\n{lines}"
+
+
+@source(30, "summary")
+def summary_of_what_was_said(thread: Thread, generation: Generation) -> str | None:
+    """The summary of the generation before, written when it ended."""
+    before = thread.generations.filter(ordinal=generation.ordinal - 1).first()
+    if before is None or not before.summary:
+        return None
+    return f"Summary of what was said before:\n\n{before.summary}"

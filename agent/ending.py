@@ -28,17 +28,23 @@ def look_at_waiting(
     if higher and frames.open_frames(thread).count() < frames.STACK_MAX_DEPTH:
         top = max(higher, key=lambda item: item.level)
         frame = frames.push(thread, top)
-        holding.frame_id, holding.level = frame.pk, frame.level
+        holding.frame_id, holding.level, holding.source = frame.pk, frame.level, frame.source
         events += absorb(thread, generation, [item for item in higher if item.level <= frame.level])
         events.append(frames.state_event(thread, frame))
     return bool(events or fitting), events
 
 
 def end_or_go_on(
-    thread: Thread, generation: Generation, holding: Holding, reason: TaskFrame.EndReason, notice: str
+    thread: Thread,
+    generation: Generation,
+    holding: Holding,
+    reason: TaskFrame.EndReason,
+    notice: str,
+    *,
+    renew: bool = False,
 ) -> tuple[bool, list[Event]]:
-    """The running frame is done. The frame below goes on if there is one; else the lease goes back. The thread is
-    locked. Returns (whether the turn goes on, events)."""
+    """The running frame is done. The frame below goes on if there is one; else, with `renew`, the context is renewed
+    under the same lease; else the lease goes back. The thread is locked. Returns (whether the turn goes on, events)."""
     events: list[Event] = []
     frame = frames.open_frames(thread).get(pk=holding.frame_id)
     frames.end(frame, reason, notice)
@@ -48,14 +54,19 @@ def end_or_go_on(
     if below is not None:
         below.state = TaskFrame.State.RUNNING
         below.save(update_fields=["state"])
-        append_note(thread, generation, RESUMED_NOTE)
-        holding.frame_id, holding.level = below.pk, below.level
+        if not frames.is_renewal(below.source) and not frames.is_renewal(frame.source):
+            append_note(thread, generation, RESUMED_NOTE)
+        holding.frame_id, holding.level, holding.source = below.pk, below.level, below.source
         events.append(frames.state_event(thread, below))
+        return True, events
+    own_turn = not frames.is_renewal(frame.source)
+    if own_turn and thread.kind == Thread.Kind.TASK:
+        dispatch.deliver_result(thread, frame)
+    if renew:
+        events.append(frames.state_event(thread, frames.begin_renewal(thread, holding)))
         return True, events
     leases.release(thread, Thread.State.IDLE)
     events.append(frames.state_event(thread, None))
-    if thread.kind == Thread.Kind.TASK:
-        dispatch.deliver_result(thread, frame)
     good = reason == TaskFrame.EndReason.ANSWERED
     settle(thread, SettledReason.TURN_BOUNDARY if good else SettledReason.TURN_FAILED)
     return False, events
@@ -80,7 +91,7 @@ def interrupt_and_settle(
     """End a turn from outside and tell everybody concerned: who dispatched it, who listens for threads that came to
     rest, and, because words may wait or a frame below may go on, whoever runs turns. The thread is locked."""
     ended = interruption.interrupt(thread, reason, notice=notice, frame=frame, keep_wire=keep_wire)
-    if ended is not None and thread.kind == Thread.Kind.TASK:
+    if ended is not None and thread.kind == Thread.Kind.TASK and not frames.is_renewal(ended.source):
         dispatch.deliver_result(thread, ended)
     settle(thread, SettledReason.TURN_FAILED)
     ring("wake", {"thread": thread.pk})

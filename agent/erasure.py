@@ -5,6 +5,7 @@ from typing import Any
 
 from django.db.models import Model
 
+from accounts import erasing
 from accounts.models import User
 from agent.models import ImportedConversation, InboxItem, OverflowEvent, TaskFrame, ToolCall, TurnEvent
 from threads.models import Thread
@@ -15,7 +16,7 @@ TABLES: tuple[type[Model], ...] = (ImportedConversation, TurnEvent, OverflowEven
 
 def export(user: User) -> Iterator[dict[str, Any]]:
     """Turns, tool calls and what waits of a person, as one dict each. Events repeat what these and messages hold."""
-    for frame in TaskFrame.objects.filter(owner=user).select_related("thread").order_by("pk").iterator(chunk_size=500):
+    for frame in erasing.in_batches(TaskFrame.objects.filter(owner=user).select_related("thread")):
         yield {
             "record": "turn",
             "channel": frame.thread.channel,
@@ -28,8 +29,7 @@ def export(user: User) -> Iterator[dict[str, Any]]:
             "created": frame.created.isoformat(),
             "ended": frame.ended and frame.ended.isoformat(),
         }
-    calls = ToolCall.objects.filter(owner=user).select_related("thread").order_by("pk")
-    for call in calls.iterator(chunk_size=500):
+    for call in erasing.in_batches(ToolCall.objects.filter(owner=user).select_related("thread")):
         yield {
             "record": "tool_call",
             "channel": call.thread.channel,
@@ -42,8 +42,7 @@ def export(user: User) -> Iterator[dict[str, Any]]:
             "started": call.started and call.started.isoformat(),
             "duration_ms": call.duration_ms,
         }
-    items = InboxItem.objects.filter(owner=user).select_related("thread").order_by("pk")
-    for item in items.iterator(chunk_size=500):
+    for item in erasing.in_batches(InboxItem.objects.filter(owner=user).select_related("thread")):
         yield {
             "record": "inbox_item",
             "channel": item.thread.channel,
@@ -55,8 +54,7 @@ def export(user: User) -> Iterator[dict[str, Any]]:
             "message": item.message_id,
             "created": item.created.isoformat(),
         }
-    imports = ImportedConversation.objects.filter(owner=user).select_related("thread").order_by("pk")
-    for imported in imports.iterator(chunk_size=500):
+    for imported in erasing.in_batches(ImportedConversation.objects.filter(owner=user).select_related("thread")):
         yield {
             "record": "imported_conversation",
             "channel": imported.thread.channel,

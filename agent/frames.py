@@ -4,12 +4,14 @@ from typing import Any
 
 from django.db.models import QuerySet
 
-from agent.models import InboxItem, TaskFrame
+from agent.leases import Holding
+from agent.models import InboxItem, Level, TaskFrame
 from agent.projection import thread_view, turn_view_of
 from maxclaw import clock
 from threads.models import Thread
 
 STACK_MAX_DEPTH = 4
+RENEWAL_AT_THRESHOLD, RENEWAL_ASKED = "compaction/threshold", "compaction/asked"
 
 
 def open_frames(thread: Thread) -> QuerySet[TaskFrame]:
@@ -27,6 +29,20 @@ def push(thread: Thread, item: InboxItem) -> TaskFrame:
     """Suspend the running frame and open one of the item's higher level above it."""
     open_frames(thread).filter(state=TaskFrame.State.RUNNING).update(state=TaskFrame.State.SUSPENDED)
     return TaskFrame.objects.create(thread=thread, owner_id=thread.owner_id, level=item.level, source=item.source)
+
+
+def is_renewal(source: str) -> bool:
+    """Whether a frame of this source renews the context instead of answering somebody."""
+    return source in (RENEWAL_AT_THRESHOLD, RENEWAL_ASKED)
+
+
+def begin_renewal(thread: Thread, holding: Holding) -> TaskFrame:
+    """Open a frame for a context that filled up. The turn's own frame has ended; the lease stays."""
+    frame = TaskFrame.objects.create(
+        thread=thread, owner_id=thread.owner_id, level=Level.USER, source=RENEWAL_AT_THRESHOLD
+    )
+    holding.frame_id, holding.level, holding.source = frame.pk, frame.level, frame.source
+    return frame
 
 
 def end(frame: TaskFrame, reason: TaskFrame.EndReason, notice: str = "") -> None:

@@ -41,8 +41,11 @@ def interrupt(
     if frame is not None:
         stopped = reason == TaskFrame.EndReason.STOPPED
         sentence = notice or (_("Stopped.") if stopped else _("The answer was interrupted. Send a message to go on."))
-        frames.end(frame, reason, sentence)
-        events.append(append_notice(thread, generation, sentence, reason))
+        renewing = frames.is_renewal(frame.source)
+        frames.end(frame, reason, "" if renewing else sentence)
+        # A renewal that did not come to its end changed nothing that a person would miss.
+        if not renewing:
+            events.append(append_notice(thread, generation, sentence, reason))
     leases.release(thread, Thread.State.IDLE)
     events.append(("state", {"thread": thread_view(thread), "turn": turn_view(thread)}))
     emit_all(thread.pk, thread.owner_id, events)

@@ -25,6 +25,7 @@ class Holding:
     frame_id: int
     level: int
     generation_id: int
+    source: str = ""
 
 
 def grant(thread: Thread, holder: str) -> uuid.UUID:

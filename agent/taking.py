@@ -69,7 +69,10 @@ def take(thread_id: int, holder: str) -> Holding | None:
             frame.state = TaskFrame.State.RUNNING
             frame.save(update_fields=["state"])
             # After a question card the answer itself says that the work goes on; after an interrupt it is said here.
-            if TaskFrame.objects.filter(thread=thread, pk__gt=frame.pk).exists():
+            if (
+                not frames.is_renewal(frame.source)
+                and TaskFrame.objects.filter(thread=thread, pk__gt=frame.pk).exists()
+            ):
                 append_note(thread, generation, RESUMED_NOTE)
         emit_all(thread.pk, thread.owner_id, [*events, frames.state_event(thread, frame)])
         return Holding(
@@ -79,6 +82,7 @@ def take(thread_id: int, holder: str) -> Holding | None:
             frame_id=frame.pk,
             level=frame.level,
             generation_id=generation.pk,
+            source=frame.source,
         )
 
 

@@ -3,6 +3,9 @@
 from datetime import datetime
 from typing import Any
 
+from asgiref.sync import async_to_sync
+
+from agent import compaction
 from agent.ticking import run_tick
 from maxclaw import clock
 
@@ -12,3 +15,8 @@ def tick(intended: Any = None) -> dict[str, bool]:
     if isinstance(intended, str):
         intended = datetime.fromisoformat(intended)
     return run_tick(intended or clock.now())
+
+
+def compact_idle(thread_id: int) -> bool:
+    """Renew the context of a thread at rest."""
+    return async_to_sync(compaction.compact_idle)(thread_id)

@@ -3,8 +3,9 @@
 from datetime import datetime, timedelta
 
 from django.db import connection
+from django_q.tasks import async_task
 
-from agent import conversations, taking
+from agent import compaction, conversations, taking
 from agent.ticking import every_minute
 from maxclaw import clock, heartbeat
 
@@ -44,3 +45,10 @@ def forget_old_heartbeats(_intended: datetime) -> None:
 def erase_deleted_conversations(_intended: datetime) -> None:
     """The time for undoing a deletion has passed."""
     conversations.erase_deleted()
+
+
+@every_minute("compact resting conversations")
+def compact_resting_conversations(_intended: datetime) -> None:
+    """A large context whose cache is about to run out is renewed while reading it is still cheap."""
+    for thread_id in compaction.idle_due(clock.now()):
+        async_task("agent.tasks.compact_idle", thread_id)

@@ -13,7 +13,7 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.utils import translation
 
-from agent import ending, interruption, leases
+from agent import compaction, ending, frames, interruption, leases, meter, renewal
 from agent.answers import StoredAnswer, context_full_sentence, store_answer
 from agent.events import Event, emit, emit_all
 from agent.leases import Holding
@@ -53,6 +53,7 @@ class Turn:
         self.language = language
         self.task: asyncio.Task[None] | None = None
         self._cancelled_because: CancelReason | None = None
+        self.live_tokens: int | None = None
         self._thinking_was_dropped = False
 
     def cancel(self, reason: CancelReason) -> None:
@@ -64,11 +65,11 @@ class Turn:
     async def run(self) -> None:
         """Run to the end. Raises nothing but CancelledError at shutdown; every other end is stored and shown."""
         self.task = asyncio.current_task()
-        renewal = asyncio.create_task(self._renew(), name="lease")
+        lease = asyncio.create_task(self._renew(), name="lease")
         try:
             # Sentences for the person are in the person's language, wherever the turn runs.
             with translation.override(self.language):
-                while await self._step():
+                while await (renewal.run(self.holding) if frames.is_renewal(self.holding.source) else self._step()):
                     pass
         except (LeaseLost, ThreadGone):
             logger.info("A turn of thread %s ended: its lease is not ours any more.", self.holding.thread_id)
@@ -88,9 +89,9 @@ class Turn:
                 sentence = ending.unexpected_sentence()
             await self._fail(TaskFrame.EndReason.ERROR, sentence)
         finally:
-            renewal.cancel()
+            lease.cancel()
             with contextlib.suppress(asyncio.CancelledError):
-                await renewal
+                await lease
 
     async def _step(self) -> bool:
         """One request with its round of tools. True when another one follows."""
@@ -175,6 +176,7 @@ class Turn:
                 answered.prepared,
                 answered.answer,
             )
+            self.live_tokens = meter.live_tokens(answered.prepared.call) or None
             goes_on, events = False, stored.events
             if not stored.calls:
                 goes_on, more = self._boundary(thread, step.generation, stored)
@@ -201,8 +203,21 @@ class Turn:
         if came_in:
             events.append(append_notice(thread, generation, stored.notice, stored.end_reason))
             return True, events
-        goes_on, more = ending.end_or_go_on(thread, generation, self.holding, stored.end_reason, stored.notice)
+        renew = self._full(thread, generation)
+        goes_on, more = ending.end_or_go_on(
+            thread, generation, self.holding, stored.end_reason, stored.notice, renew=renew
+        )
         return goes_on, events + more
+
+    def _full(self, thread: Thread, generation: Generation) -> bool:
+        """Whether the context that the answer just completed calls for a new generation."""
+        if self.live_tokens is None:
+            return False
+        try:
+            model = choose_models(thread, generation)[0]
+        except NoModelForCategory:
+            return False
+        return compaction.over_threshold(generation, self.live_tokens, model)
 
     def _reset(self, step: Step) -> None:
         assert step.answer is not None

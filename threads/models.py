@@ -92,6 +92,7 @@ class Thread(models.Model):
             # What composite foreign keys of rows that carry their thread's owner refer to.
             models.UniqueConstraint(fields=["id", "owner"], name="thread_id_with_owner"),
         ]
+        permissions = [("read_private", _("Can read the private text of conversations"))]
         indexes = [
             models.Index(fields=["owner", "status", "-updated"], name="thread_owner_list"),
             models.Index(fields=["lease_until"], name="thread_lease", condition=Q(state="running")),
@@ -125,6 +126,9 @@ class Generation(models.Model):
     cut = models.IntegerField(default=0, help_text=_("prunes, rewinds and thinking drops so far"))
     thinking_from = models.BigIntegerField(default=0, help_text=_("rows below this id are sent without thinking"))
     summary = models.TextField(blank=True, default="")
+    standing = models.JSONField(
+        default=list, help_text=_("instructions that its opening carries word for word: text and message id of each")
+    )
     started = models.DateTimeField(default=clock.now)
     ended = models.DateTimeField(null=True)
     end_reason = models.CharField(max_length=20, choices=EndReason, blank=True, default="")
@@ -202,3 +206,43 @@ class Message(models.Model):
 
     def __str__(self) -> str:
         return f"m:{self.pk}"
+
+
+class PrivateReading(models.Model):
+    """That a staff member read a person's private text: who, when and what, never the text. Rows outlive what they
+    speak of, and then say no more than that somebody read something."""
+
+    class What(models.TextChoices):
+        CONVERSATION = "conversation", _("part of a conversation")
+        MESSAGE = "message", _("message")
+        GENERATION = "generation", _("opening and summary of a generation")
+        TURN = "turn", _("turn")
+        TOOL_CALL = "tool-call", _("tool call")
+        INBOX_ITEM = "inbox-item", _("waiting item")
+        TURN_EVENT = "turn-event", _("turn event")
+        OVERFLOW = "overflow", _("overflow")
+
+    reader = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+", verbose_name=_("read by")
+    )
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+", verbose_name=_("owner")
+    )
+    thread = models.ForeignKey(
+        Thread, null=True, on_delete=models.SET_NULL, related_name="+", verbose_name=_("conversation")
+    )
+    what = models.CharField(_("what"), max_length=20, choices=What)
+    first_id = models.BigIntegerField(_("first row"), null=True, help_text=_("id of the first row that was shown"))
+    last_id = models.BigIntegerField(_("last row"), null=True, help_text=_("id of the last row that was shown"))
+    read_at = models.DateTimeField(_("read at"), default=clock.now)
+
+    class Meta:
+        verbose_name = _("reading of private text")
+        verbose_name_plural = _("readings of private text")
+        indexes = [
+            models.Index(fields=["owner", "-id"], name="privatereading_owner"),
+            models.Index(fields=["thread"], name="privatereading_thread"),
+        ]
+
+    def __str__(self) -> str:
+        return f"reading {self.pk}"

@@ -1,0 +1,199 @@
+"""Turns for staff: what waits, what runs, what it called, what overflowed; and how the work goes."""
+
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import Any
+
+from django.conf import settings
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import URLPattern, path, reverse
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
+from unfold.admin import TabularInline
+
+from accounts.models import User
+from agent import health
+from agent.models import ImportedConversation, InboxItem, OverflowEvent, TaskFrame, ToolCall, TurnEvent
+from llm import budgets
+from llm.models import ModelCall
+from maxclaw import clock
+from maxclaw.admin_base import BigTableAdmin
+from maxclaw.admin_figures import Figure, figures
+from maxclaw.models import Heartbeat
+from threads.admin import PrivateTextAdmin
+from threads.models import PrivateReading
+
+HEALTH_PERMISSIONS = ("threads.view_thread", "django_q.view_ormq")
+BUDGET_ROWS = 50
+What = PrivateReading.What
+
+
+class TurnRowAdmin(PrivateTextAdmin, BigTableAdmin):
+    """A row of a turn, with its thread and owner."""
+
+    list_select_related = ("thread", "owner")
+    search_fields = ("=id", "thread__channel", "owner__username")
+
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
+        return lookup == "thread__id__exact" or super().lookup_allowed(lookup, value, request)
+
+
+class ToolCallInline(TabularInline):
+    """The calls of a turn, without their arguments."""
+
+    model = ToolCall
+    fields = readonly_fields = ("tool", "status", "started", "duration_ms")
+    ordering = ("id",)
+    extra = 0
+    can_delete = False
+    show_change_link = True
+
+    def has_add_permission(self, request: HttpRequest, obj: TaskFrame | None = None) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: TaskFrame | None = None) -> bool:
+        return False
+
+
+@admin.register(InboxItem)
+class InboxItemAdmin(TurnRowAdmin):
+    private_fields = ("text", "quote")
+    what = What.INBOX_ITEM
+    list_display = ("id", "thread", "owner", "level", "source", "state", "created")
+    list_filter = ("state", "level", "source")
+
+
+@admin.register(TaskFrame)
+class TaskFrameAdmin(TurnRowAdmin):
+    """Turns. The notice is a sentence of ours, but a model's server may have put words of the request into it."""
+
+    private_fields = ("notice",)
+    what = What.TURN
+    list_display = ("id", "thread", "owner", "level", "state", "steps", "end_reason", "created", "ended")
+    list_filter = ("state", "end_reason", "level")
+    inlines = (ToolCallInline,)
+
+    def get_urls(self) -> list[URLPattern]:
+        view = self.admin_site.admin_view(self.health_view)
+        return [path("health/", view, name="agent_health"), *super().get_urls()]
+
+    def health_view(self, request: HttpRequest) -> HttpResponse:
+        """Queue, tick, workers, leases and budgets on one page."""
+        if not request.user.has_perms(HEALTH_PERMISSIONS):
+            raise PermissionDenied
+        work = health.work()
+        context = {
+            **self.admin_site.each_context(request),
+            "title": _("Health"),
+            "work": work,
+            "figures": list(work_figures(request)),
+            "heartbeats": Heartbeat.objects.order_by("-beat_at")[:50],
+            "budgets": budget_rows() if request.user.has_perm("llm.view_modelcall") else None,
+        }
+        return TemplateResponse(request, "admin/console/health.html", context)
+
+
+@admin.register(ToolCall)
+class ToolCallAdmin(TurnRowAdmin):
+    private_fields = ("arguments",)
+    what = What.TOOL_CALL
+    list_display = ("id", "thread", "owner", "tool", "status", "started", "duration_ms")
+    list_filter = ("status", "tool")
+
+
+@admin.register(OverflowEvent)
+class OverflowEventAdmin(TurnRowAdmin):
+    private_fields = ("diagnosis",)
+    what = What.OVERFLOW
+    list_display = ("id", "thread", "owner", "source", "before_tokens", "after_tokens", "created")
+    list_filter = ("source",)
+
+
+@admin.register(TurnEvent)
+class TurnEventAdmin(TurnRowAdmin):
+    private_fields = ("body",)
+    what = What.TURN_EVENT
+    list_display = ("thread", "number", "kind", "created")
+    list_filter = ("kind",)
+
+
+@admin.register(ImportedConversation)
+class ImportedConversationAdmin(BigTableAdmin):
+    list_display = ("source", "thread", "owner", "created")
+    list_select_related = ("thread", "owner")
+    search_fields = ("thread__channel", "owner__username")
+
+
+@figures(_("Work"), place=10, permissions=HEALTH_PERMISSIONS)
+def work_figures(request: HttpRequest) -> Iterable[Figure]:
+    """Queue, tick, workers, leases."""
+    work = health.work()
+    details = reverse("admin:agent_health")
+    yield Figure(
+        _("Queued tasks"),
+        str(work.queued_tasks),
+        alarm=work.queue_long,
+        url=reverse("admin:django_q_ormq_changelist"),
+    )
+    yield Figure(
+        _("Last tick"),
+        ago(work.tick_age),
+        hint=gettext("failed: %(jobs)s") % {"jobs": ", ".join(work.failed_jobs)} if work.failed_jobs else "",
+        alarm=work.tick_late or bool(work.failed_jobs),
+        url=details,
+    )
+    yield Figure(
+        _("Last sign of a worker"),
+        ago(work.worker_age),
+        alarm=work.workers_silent,
+        url=reverse("admin:maxclaw_heartbeat_changelist"),
+    )
+    yield Figure(
+        _("Lapsed leases"),
+        str(len(work.lapsed)),
+        hint=_("turns whose process is gone"),
+        alarm=bool(work.lapsed),
+        url=details,
+    )
+    yield Figure(_("Turns running"), str(work.running_threads), url=reverse("admin:agent_taskframe_changelist"))
+    yield Figure(_("Items waiting"), str(work.waiting_items), url=reverse("admin:agent_inboxitem_changelist"))
+
+
+def ago(seconds: float | None) -> str:
+    """How long something is past, in the largest fitting unit."""
+    if seconds is None:
+        return gettext("never")
+    seconds = max(round(seconds), 0)
+    if seconds < 120:
+        return ngettext("%(number)d second ago", "%(number)d seconds ago", seconds) % {"number": seconds}
+    minutes = seconds // 60
+    if minutes < 120:
+        return ngettext("%(number)d minute ago", "%(number)d minutes ago", minutes) % {"number": minutes}
+    hours = minutes // 60
+    return ngettext("%(number)d hour ago", "%(number)d hours ago", hours) % {"number": hours}
+
+
+def budget_rows() -> list[dict[str, Any]]:
+    """What background calls took of today's budgets: the server's first, then of everyone who used some."""
+    # A user's day may have begun up to 26 hours ago, wherever they live.
+    recent = ModelCall.objects.filter(started__gte=clock.now() - timedelta(hours=26), reserved_tokens__gt=0)
+    spenders = User.objects.filter(pk__in=recent.values("owner")).order_by("username")[:BUDGET_ROWS]
+    return [
+        _budget_row(None, settings.BUDGET_SERVER_TOKENS, settings.BUDGET_SERVER_DOLLARS),
+        *(_budget_row(user, settings.BUDGET_USER_TOKENS, settings.BUDGET_USER_DOLLARS) for user in spenders),
+    ]
+
+
+def _budget_row(owner: User | None, most_tokens: int, most_dollars: float) -> dict[str, Any]:
+    spent = budgets.spent_today(owner)
+    return {
+        "who": gettext("the server") if owner is None else owner.username,
+        "tokens": spent.tokens,
+        "most_tokens": most_tokens,
+        "dollars": spent.cost,
+        "most_dollars": most_dollars,
+        "exhausted": spent.tokens >= most_tokens or float(spent.cost) >= most_dollars,
+    }

@@ -1,0 +1,73 @@
+"""Compaction that holds the lease: when the context filled up at a turn boundary, or because the user asked.
+
+It runs as a frame of the thread, so that clients see it, stop ends it, a crash is swept like any other, and words that
+are sent meanwhile wait for the new generation.
+"""
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from agent import compaction, ending, frames, speaking
+from agent.events import emit_all
+from agent.leases import Holding
+from agent.models import Level, TaskFrame
+from agent.refusals import Refused
+from maxclaw.database_threads import in_database
+from threads.models import Generation, Message, Thread
+from threads.transcript import live_generation, lock_thread
+
+_REASONS = {
+    frames.RENEWAL_AT_THRESHOLD: Generation.EndReason.THRESHOLD,
+    frames.RENEWAL_ASKED: Generation.EndReason.MANUAL,
+}
+
+
+def request(user: User, channel: str) -> TaskFrame:
+    """Ask for a new generation now; it begins at the turn boundary if a turn runs. Raises Refused."""
+    thread = speaking.open_thread(user, channel)
+    with transaction.atomic():
+        thread = speaking.locked(thread)
+        asked = frames.open_frames(thread).filter(source=frames.RENEWAL_ASKED).first()
+        if asked is not None:
+            return asked
+        generation = live_generation(thread)
+        said = Message.objects.filter(generation=generation, role=Message.Role.USER, left_at_cut__isnull=True)
+        if not said.exists():
+            raise Refused("nothing-to-renew", _("Nothing was said since the context was renewed."))
+        if frames.open_frames(thread).count() >= frames.STACK_MAX_DEPTH:
+            raise Refused("busy", _("The conversation is busy. Try again in a moment."))
+        frame = TaskFrame.objects.create(
+            thread=thread,
+            owner_id=thread.owner_id,
+            level=Level.USER,
+            source=frames.RENEWAL_ASKED,
+            state=TaskFrame.State.SUSPENDED,
+        )
+        if thread.state == Thread.State.IDLE:
+            emit_all(thread.pk, thread.owner_id, [frames.state_event(thread, frame)])
+            speaking.wake(thread)
+    return frame
+
+
+async def run(holding: Holding) -> bool:
+    """Renew the context under the lease and end the frame. True when the turn goes on: words wait, or a frame below
+    is resumed. Raises LeaseLost, ThreadGone."""
+    material = await in_database(compaction.gather, holding.thread_id)
+    made = await compaction.summarize(material, background=False)
+    return await in_database(_commit, holding, material, made)
+
+
+def _commit(holding: Holding, material: compaction.Material, made: compaction.Summary) -> bool:
+    reason = _REASONS[holding.source]
+    with transaction.atomic():
+        thread = lock_thread(holding.thread_id, holding.token)
+        done = compaction.commit(material, made, reason, holding.token)
+        generation, events = done if done is not None else (live_generation(thread), [])
+        holding.generation_id = generation.pk
+        goes_on, more = ending.end_or_go_on(thread, generation, holding, TaskFrame.EndReason.ANSWERED, "")
+        emit_all(thread.pk, thread.owner_id, [*events, *more])
+        if not goes_on:
+            # Words that came meanwhile wait in the inbox: whoever hears this starts their turn in the new generation.
+            speaking.wake(thread)
+        return goes_on
