@@ -14,6 +14,7 @@ from typing import ParamSpec, TypeVar
 from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.db import connections
+from django.db.backends.postgresql.base import DatabaseWrapper
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -78,6 +79,8 @@ def close_all() -> None:
         executor, _executor = _executor, None
     if executor is not None:
         executor.shutdown(wait=True)
-    for connection in connections.all(initialized_only=True):
-        if hasattr(connection, "close_pool"):
+    for connection in connections.all():
+        # The pool belongs to the process, whichever thread opened it; asking for one that is not there makes it.
+        pools: dict[str, object] = getattr(connection, "_connection_pools", {})
+        if isinstance(connection, DatabaseWrapper) and connection.alias in pools:
             connection.close_pool()

@@ -2,10 +2,12 @@
 
 import asyncio
 import threading
+from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync
 from django.db import connection
+from django.db.backends.postgresql.base import DatabaseWrapper
 
 from accounts.models import User
 from maxclaw.database_threads import close_all, in_database
@@ -75,3 +77,24 @@ def test_a_cancelled_caller_waits_until_its_unit_is_done():
 
     assert async_to_sync(scenario)()
     assert User.objects.filter(username="late").exists()
+
+
+def test_the_pool_hands_out_and_takes_back_connections_and_is_closed(settings):
+    options = connection.settings_dict["OPTIONS"]
+    connection.close()
+    connection.settings_dict["OPTIONS"] = {**options, "pool": {"min_size": 1, "max_size": 2, "timeout": 5}}
+    try:
+
+        async def scenario():
+            return await asyncio.gather(*(in_database(User.objects.count) for _index in range(20)))
+
+        assert async_to_sync(scenario)() == [0] * 20
+        wrapper: Any = DatabaseWrapper
+        pool = wrapper._connection_pools[connection.alias]
+        assert pool.get_stats()["pool_size"] <= 2
+        assert pool.get_stats().get("requests_errors", 0) == 0
+        close_all()
+        assert pool.closed
+    finally:
+        connection.settings_dict["OPTIONS"] = options
+        connection.close()
