@@ -120,3 +120,11 @@ def context_full_sentence() -> str:
         "This conversation no longer fits into the model's context, so this message got no answer. Start a new "
         "conversation, or go back to an earlier point of this one, or choose a model with a larger context."
     )
+
+
+def opening_too_large_sentence() -> str:
+    """The summary and instructions that a context opens with leave no room for anything else."""
+    return _(
+        "What this conversation's context opens with is larger than the model's budget, so nothing was sent. Choose a "
+        "model with a larger context, or start a new conversation."
+    )

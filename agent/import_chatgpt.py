@@ -77,8 +77,7 @@ def parse(entry: Mapping[str, Any]) -> History:
     standing = _Contraction(history, moment(entry.get("create_time")), parents, said)
     standing.contract(order)
     standing.join_results()
-    current = entry.get("current_node")
-    history.current = standing.place.get(current) if isinstance(current, str) else None
+    history.current = standing.standing_at(entry.get("current_node"))
     if not history.nodes and history.damaged:
         raise Damaged(history.damaged[0])
     return history
@@ -124,6 +123,7 @@ class _Contraction:
         self.place: dict[str, str | None] = {}
         self.thinking: dict[str, str] = {}
         self.when: dict[str, datetime] = {}
+        self.joined: dict[str, str] = {}
 
     def contract(self, order: list[str]) -> None:
         stays = self._staying(order)
@@ -145,20 +145,20 @@ class _Contraction:
             if said is not None and node_id in stays:
                 node = self._node(node_id, above, said, thinking)
                 self.history.nodes[node_id] = node
-                if node.pieces[0].role == Message.Role.ASSISTANT:
-                    self.thinking[node_id] = ""
+                self.thinking[node_id] = ""
 
     def _staying(self, order: list[str]) -> set[str]:
         """Nodes that become rows: those with words, and thinking that no answer follows."""
         stays: set[str] = set()
-        followed: set[str] = set()
+        answered: set[str] = set()  # what comes next below is the service's own
         for node_id in reversed(order):
             said = self.said.get(node_id)
-            if said is not None and (said.kind != "thinking" or node_id not in followed):
+            if said is not None and (said.kind != "thinking" or node_id not in answered):
                 stays.add(node_id)
+            goes_on = node_id in answered if node_id not in stays else said is not None and said.kind != "user"
             parent = self.parents[node_id]
-            if parent is not None and (node_id in stays or node_id in followed):
-                followed.add(parent)
+            if goes_on and parent is not None:
+                answered.add(parent)
         return stays
 
     def _node(self, node_id: str, above: str | None, said: _Said, thinking: str) -> Node:
@@ -197,11 +197,14 @@ class _Contraction:
             answer = None if before.answer is None else replace(before.answer, text=text)
             nodes[node_id] = Node(node_id, before.parent, pieces, answer)
             del nodes[before.id]
-            for place, standing in self.place.items():
-                if standing == before.id:
-                    self.place[place] = node_id
-            if before.parent in below:
-                below[before.parent] = [node_id if child == before.id else child for child in below[before.parent]]
+            self.joined[before.id] = node_id
+
+    def standing_at(self, node_id: Any) -> str | None:
+        """The message that stands at the place of a node of the export, if any does."""
+        found = self.place.get(node_id) if isinstance(node_id, str) else None
+        while found in self.joined:
+            found = self.joined[found]
+        return found
 
 
 def _same_tool(before: Node, node: Node) -> bool:

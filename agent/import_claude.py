@@ -19,6 +19,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from agent.import_history import (
+    NO_RESULT,
     Call,
     Damaged,
     History,
@@ -36,7 +37,6 @@ from agent.import_tree import walk
 from threads.models import Message
 
 FORMAT = "claude"
-NO_RESULT = "(The export holds no result of this call.)"
 PICTURE_ENDINGS = {".png", ".jpg", ".jpeg", ".gif", ".webp", ".heic", ".bmp", ".svg"}
 SENDERS = {"human": Message.Role.USER, "assistant": Message.Role.ASSISTANT}
 
@@ -76,9 +76,7 @@ def parse(entry: Mapping[str, Any]) -> History:
     # Without a word on which is the present message, the last one is.
     history.current = place.get(current) if isinstance(current, str) and current in place else None
     if history.current is None and history.nodes:
-        history.current = next(
-            (place[one] for one in reversed(list(read)) if place.get(one) is not None), None
-        )
+        history.current = next((place[one] for one in reversed(list(read)) if place.get(one) is not None), None)
     if not history.nodes and history.damaged:
         raise Damaged(history.damaged[0])
     return history
@@ -88,9 +86,7 @@ def _read(messages: list[Any], history: History) -> dict[str, Mapping[str, Any]]
     read: dict[str, Mapping[str, Any]] = {}
     for number, message in enumerate(messages, start=1):
         if not isinstance(message, dict):
-            history.damaged.append(
-                _("Message %(id)s is no object: %(what)s.") % {"id": number, "what": shown(message)}
-            )
+            history.damaged.append(_("Message %(id)s is no object: %(what)s.") % {"id": number, "what": shown(message)})
             continue
         message_id = words(message.get("uuid")).strip() or f"#{number}"
         if message_id in read:
@@ -112,7 +108,9 @@ def _parents(read: Mapping[str, Mapping[str, Any]]) -> dict[str, str | None]:
     return parents
 
 
-def _pieces(history: History, message_id: str, message: Mapping[str, Any], created: datetime | None) -> tuple[Piece, ...]:
+def _pieces(
+    history: History, message_id: str, message: Mapping[str, Any], created: datetime | None
+) -> tuple[Piece, ...]:
     sender = message.get("sender")
     role = SENDERS.get(sender) if isinstance(sender, str) else None
     if role is None:
@@ -148,7 +146,7 @@ class _Rounds:
         self.found: list[Piece] = []
         self.text: list[str] = []
         self.thinking: list[str] = []
-        self.calls: list[tuple[Call, Mapping[str, Any], datetime]] = []
+        self.calls: list[tuple[Call, Mapping[str, Any]]] = []
 
     def pieces(self, blocks: list[dict[str, Any]]) -> list[Piece]:
         results = [block for block in blocks if block.get("type") == "tool_result"]
@@ -158,7 +156,7 @@ class _Rounds:
             if kind == "tool_use":
                 call = call_of(self.history.call_id(self.message_id, number), block.get("name"), block.get("input"))
                 number += 1
-                self.calls.append((call, _take_result(block, results), moment(block.get("stop_timestamp")) or self.created))
+                self.calls.append((call, _take_result(block, results)))
             elif kind == "thinking" or words(_text(block)).strip():
                 if self.calls:
                     self._end_round()
@@ -170,18 +168,18 @@ class _Rounds:
             # Nobody here asked for it; it has a card all the same.
             call = call_of(self.history.call_id(self.message_id, number), result.get("name"), None)
             number += 1
-            self.calls.append((call, result, self.created))
+            self.calls.append((call, result))
         self._end_round()
         return self.found
 
     def _end_round(self) -> None:
         text, thinking = paragraphs(*self.text), paragraphs(*self.thinking)
         if text or thinking or self.calls:
-            calls = tuple(call for call, _result, _when in self.calls)
+            calls = tuple(call for call, _result in self.calls)
             role = Message.Role.ASSISTANT
             self.found.append(Piece(role, text, self.created, thinking=thinking, calls=calls))
-        for call, result, _when in self.calls:
-            output = _result_text(result) if result else NO_RESULT
+        for call, result in self.calls:
+            output = _result_text(result) or NO_RESULT
             self.found.append(
                 Piece(
                     Message.Role.TOOL,

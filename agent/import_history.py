@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -15,6 +15,8 @@ from threads.models import Message
 
 TOOL_NAME_MAX_CHARS = 128
 SHOWN_MAX_CHARS = 60
+ID_MAX_CHARS = 150
+NO_RESULT = "(The export holds no result of this call.)"
 # What a model takes as the name of a tool.
 _NAME_SIGNS = re.compile(r"[^a-zA-Z0-9_-]")
 
@@ -135,7 +137,7 @@ def identifier(value: Any, what: str) -> str:
     found = words(value).strip()
     if not found:
         raise Damaged(_("Its %(what)s is missing.") % {"what": what})
-    if len(found) > 150:
+    if len(found) > ID_MAX_CHARS:
         raise Damaged(_("Its %(what)s has %(count)s characters.") % {"what": what, "count": f"{len(found):,}"})
     return found
 
@@ -157,10 +159,6 @@ def shown(value: Any) -> str:
     """A short look at a wrong value."""
     text = visible(repr(value))
     return text if len(text) <= SHOWN_MAX_CHARS else f"{head(text, SHOWN_MAX_CHARS)}…"
-
-
-def with_parent(node: Node, parent: str | None) -> Node:
-    return replace(node, parent=parent)
 
 
 def children_of(parents: Mapping[str, str | None]) -> dict[str | None, list[str]]:

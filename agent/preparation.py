@@ -12,6 +12,7 @@ from agent.projection import STREAMING, message_view
 from llm import catalog, router
 from llm.calls import Prepared
 from llm.catalog import Model
+from llm.estimates import estimate_tokens
 from llm.ledger import open_call
 from llm.models import ModelCall, RequestHeader
 from llm.wire import Anchor, betas_of, body_bytes, body_sha256, header_text, remember_header, turn_anchors
@@ -20,6 +21,10 @@ from threads.request import rows_of_call, wire_messages
 from threads.transcript import append, lock_thread
 
 LAST_ROW = 2**63 - 1
+
+
+class OpeningTooLarge(Exception):
+    """The opening context alone exceeds the budget: no request could leave room for the conversation."""
 
 
 class CategoryChanged(Exception):
@@ -43,7 +48,7 @@ def choose_models(thread: Thread, generation: Generation) -> list[Model]:
 def prepare(holding: Holding, step: Step, model: Model, attempt: int, max_tokens: int | None) -> Prepared:
     """Build the request for `model`, record it in the ledger, and open the row of its answer.
 
-    Raises LeaseLost, ThreadGone, CategoryChanged.
+    Raises LeaseLost, ThreadGone, CategoryChanged, and OpeningTooLarge before anything is recorded.
     """
     with transaction.atomic():
         thread = lock_thread(holding.thread_id, holding.token)
@@ -55,6 +60,7 @@ def prepare(holding: Holding, step: Step, model: Model, attempt: int, max_tokens
         if generation.opening is None:
             generation.opening = opening.render(thread, generation)
             generation.save(update_fields=["opening"])
+        check_opening(generation.opening, header, model)
         messages = wire_messages(
             generation.opening,
             rows_of_call(generation.pk, LAST_ROW, generation.cut),
@@ -91,6 +97,14 @@ def prepare(holding: Holding, step: Step, model: Model, attempt: int, max_tokens
             answer_message_id=step.answer.pk,
         )
     return Prepared(call=call, model=model, body=body, betas=betas_of(header.text), max_tokens=limit)
+
+
+def check_opening(rendered: str, header: RequestHeader, model: Model) -> None:
+    """Raise OpeningTooLarge when what every request of the generation begins with is more than the budget."""
+    fixed = rendered + header.text
+    # No script has more than four tokens to the character: most openings need no count.
+    if len(fixed) * 4 > model.context_budget and estimate_tokens(fixed, model) > model.context_budget:
+        raise OpeningTooLarge
 
 
 def _header(thread: Thread, generation: Generation, model: Model) -> RequestHeader:

@@ -14,12 +14,12 @@ from django.db import connection, transaction
 from django.utils import translation
 
 from agent import compaction, ending, frames, interruption, leases, meter, renewal
-from agent.answers import StoredAnswer, context_full_sentence, store_answer
+from agent.answers import StoredAnswer, context_full_sentence, opening_too_large_sentence, store_answer
 from agent.events import Event, emit, emit_all
 from agent.leases import Holding
 from agent.models import TaskFrame
 from agent.policy import LAST_REQUEST, ORDINARY_TURN
-from agent.preparation import CategoryChanged, Step, choose_models, prepare
+from agent.preparation import CategoryChanged, OpeningTooLarge, Step, choose_models, prepare
 from agent.prompts import STEP_LIMIT_NOTE
 from agent.safe_point import append_note, append_notice
 from agent.streaming import DeltaWriter
@@ -81,6 +81,10 @@ class Turn:
             full = error.kind == ErrorKind.CONTEXT_FULL
             reason = TaskFrame.EndReason.CONTEXT_FULL if full else TaskFrame.EndReason.MODEL_ERROR
             await self._fail(reason, context_full_sentence() if full else error.sentence)
+        except OpeningTooLarge:
+            with translation.override(self.language):
+                sentence = opening_too_large_sentence()
+            await self._fail(TaskFrame.EndReason.CONTEXT_FULL, sentence)
         except NoModelForCategory as error:
             await self._fail(TaskFrame.EndReason.MODEL_ERROR, str(error))
         except Exception:

@@ -1,0 +1,368 @@
+"""Renewing the context: when, along which prefix, and what may never be lost."""
+
+import json
+from datetime import timedelta
+
+import pytest
+from asgiref.sync import async_to_sync
+
+from agent import compaction, renewal
+from agent.models import InboxItem, TaskFrame
+from agent.refusals import Refused
+from llm.emulator.client import text, tool_use
+from llm.models import ModelCall
+from maxclaw import clock
+from maxclaw.database_threads import in_database
+from tests.agent.test_summary import ten_sections
+from tests.agent.world import running_world
+from threads.models import Generation, Message, Thread
+from threads.verification import verify_thread
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+BUDGET = 6_000
+LONG = "Some words about the garden and its many roses. " * 450  # about 5,000 tokens
+ASKED = {"contains": "ten numbered\nsections"}
+
+
+@pytest.fixture
+def small_budget(settings, tmp_path):
+    catalog = tmp_path / "catalog.toml"
+    catalog.write_text(f"[models.emulator-main]\ncontext_budget = {BUDGET}\n")
+    settings.MAXCLAW_CATALOG = str(catalog)
+    settings.MESSAGE_MAX_CHARS = 10**6
+
+
+@pytest.fixture
+def roomy_messages(monkeypatch):
+    from agent import speaking
+
+    monkeypatch.setattr(speaking, "MESSAGE_BUDGET_SHARE", 1.0)
+
+
+def play(emulator, scenario):
+    async def run():
+        async with running_world(emulator) as world:
+            return await scenario(world)
+
+    return async_to_sync(run)()
+
+
+def generations(thread):
+    return list(Generation.objects.filter(thread=thread).order_by("ordinal"))
+
+
+def summary_text(**bodies):
+    return ten_sections(s1="- The garden (m:1)", **bodies)
+
+
+async def fill(world, alice, **fields):
+    thread = await world.new_thread(alice, **fields)
+    await world.ask(thread, LONG)
+    return thread
+
+
+def test_a_context_over_its_threshold_is_renewed_at_the_turn_boundary(emulator, alice, small_budget, roomy_messages):
+    emulator.answer(text(summary_text()), match=ASKED)
+    emulator.answer(text("Roses, then."), times=-1)
+
+    async def scenario(world):
+        thread = await fill(world, alice)
+        await world.until(lambda: Generation.objects.filter(thread=thread, ordinal=2).exists())
+        await world.rest(thread)
+        await world.ask(thread, "And tulips?")
+        return thread
+
+    thread = play(emulator, scenario)
+    first, second = generations(thread)
+    assert (first.end_reason, second.ended) == ("threshold", None)
+    assert "The garden" in first.summary
+    assert "The garden" in second.opening
+    assert thread.channel in second.opening
+    last = json.dumps(emulator.bodies()[-1]["messages"])
+    assert "Some words about the garden" not in last
+    assert "And tulips?" in last
+    frames = list(TaskFrame.objects.filter(thread=thread).order_by("id").values_list("source", "state"))
+    assert frames == [("user", "done"), ("compaction/threshold", "done"), ("user", "done")]
+    report = verify_thread(thread)
+    assert report.calls == report.proved == 2
+
+
+def test_the_summary_is_asked_for_along_the_warm_prefix(emulator, alice, small_budget, roomy_messages):
+    emulator.answer(text(summary_text()), match=ASKED)
+    emulator.answer(text("Roses, then."))
+
+    async def scenario(world):
+        thread = await fill(world, alice)
+        await world.until(lambda: Generation.objects.filter(thread=thread, ordinal=2).exists())
+        await world.rest(thread)
+
+    play(emulator, scenario)
+    turn, asked = emulator.requests(path="/v1/messages")
+    before = turn["usage"]["input_tokens"] + turn["usage"]["cache_creation_input_tokens"]
+    assert asked["usage"]["cache_read_input_tokens"] >= before
+    one, two = json.loads(turn["body"]), json.loads(asked["body"])
+    assert (one["system"], one["tools"]) == (two["system"], two["tools"])
+    assert len(two["messages"]) == len(one["messages"]) + 2
+    assert "cache_control" not in json.dumps(two["messages"][-1])
+
+
+def test_three_short_turns_after_a_cut_cause_no_further_cut(emulator, alice, small_budget, roomy_messages):
+    emulator.answer(text(summary_text()), match=ASKED, times=-1)
+    emulator.answer(text("Yes."), times=-1)
+
+    async def scenario(world):
+        thread = await fill(world, alice)
+        await world.until(lambda: Generation.objects.filter(thread=thread, ordinal=2).exists())
+        await world.rest(thread)
+        for number in range(3):
+            await world.ask(thread, f"Short {number}")
+        return thread
+
+    assert len(generations(play(emulator, scenario))) == 2
+
+
+def test_words_sent_while_it_runs_enter_the_new_generation_once_and_in_order(
+    emulator, alice, small_budget, roomy_messages
+):
+    emulator.answer(text(summary_text()), match=ASKED, hold="summary")
+    emulator.answer(text("Yes."), times=-1)
+
+    async def scenario(world):
+        thread = await world.new_thread(alice)
+        await world.say(thread, LONG)
+        await world.held()
+        await world.say(thread, "One")
+        await world.say(thread, "Two")
+        emulator.release("summary")
+        await world.rest(thread)
+        return thread
+
+    thread = play(emulator, scenario)
+    second = generations(thread)[1]
+    said = Message.objects.filter(thread=thread, role="user").order_by("id")
+    assert [row.text for row in said] == [LONG, "One", "Two"]
+    assert [row.generation_id for row in said][1:] == [second.pk, second.pk]
+    assert not InboxItem.objects.filter(state="waiting").exists()
+
+
+def test_a_summary_that_lacks_a_section_is_asked_for_once_more(emulator, alice, small_budget, roomy_messages):
+    emulator.answer(text("1. The request\nOnly this."), match=ASKED)
+    emulator.answer(text(summary_text()), match=ASKED)
+    emulator.answer(text("Yes."))
+
+    async def scenario(world):
+        thread = await fill(world, alice)
+        await world.until(lambda: Generation.objects.filter(thread=thread, ordinal=2).exists())
+        return await world.rest(thread)
+
+    thread = play(emulator, scenario)
+    assert "The garden" in generations(thread)[0].summary
+    assert "lacked section 2, 3" in json.dumps(emulator.bodies()[-1]["messages"][-1])
+
+
+def refuse_tool_calls(emulator):
+    emulator.answer(tool_use("message_history_read", {"channel": "x"}), match=ASKED, times=2)
+
+
+def refuse_nothing(emulator):
+    emulator.answer(text("Fine."), match=ASKED, times=2)
+
+
+def refuse_error(emulator):
+    emulator.fault("status", status=500, match=ASKED)
+
+
+@pytest.mark.parametrize("refuse", [refuse_tool_calls, refuse_nothing, refuse_error])
+def test_a_model_that_gives_no_summary_blocks_no_conversation(emulator, alice, small_budget, roomy_messages, refuse):
+    refuse(emulator)
+    emulator.answer(text("Yes."), times=-1)
+
+    async def scenario(world):
+        thread = await fill(world, alice)
+        await world.until(lambda: Generation.objects.filter(thread=thread, ordinal=2).exists())
+        await world.rest(thread)
+        await world.ask(thread, "Still there?")
+        return thread
+
+    thread = play(emulator, scenario)
+    assert "1. The request" in generations(thread)[0].summary
+    assert "Some words about the garden" in generations(thread)[0].summary
+    assert Message.objects.filter(thread=thread).order_by("-id").first().text == "Yes."
+
+
+def test_a_model_that_times_out_blocks_no_conversation(emulator, alice, small_budget, roomy_messages, monkeypatch):
+    monkeypatch.setattr(compaction, "SUMMARY_TIMEOUT_SECONDS", 0.3)
+    emulator.answer(text(summary_text()), match=ASKED, hold="for ever")
+    emulator.answer(text("Yes."), times=-1)
+
+    async def scenario(world):
+        thread = await fill(world, alice)
+        await world.until(lambda: Generation.objects.filter(thread=thread, ordinal=2).exists())
+        return await world.rest(thread)
+
+    assert "1. The request" in generations(play(emulator, scenario))[0].summary
+    assert ModelCall.objects.get(purpose="compaction").outcome == "interrupted"
+
+
+def test_a_failure_at_the_commit_leaves_the_old_generation_live_and_whole(
+    emulator, alice, small_budget, roomy_messages, monkeypatch
+):
+    emulator.answer(text(summary_text()), match=ASKED)
+    emulator.answer(text("Yes."), times=-1)
+
+    def broken(*_args, **_kwargs):
+        raise RuntimeError("no opening")
+
+    monkeypatch.setattr(compaction.opening, "render", broken, raising=True)
+
+    async def scenario(world):
+        thread = await world.new_thread(alice)
+        monkeypatch.undo()
+        compaction_render = compaction.opening.render
+        monkeypatch.setattr(
+            compaction.opening,
+            "render",
+            lambda thread, generation: compaction_render(thread, generation) if generation.ordinal == 1 else broken(),
+        )
+        from agent import speaking
+
+        monkeypatch.setattr(speaking, "MESSAGE_BUDGET_SHARE", 1.0)
+        await world.ask(thread, LONG)
+        return await world.rest(thread)
+
+    thread = play(emulator, scenario)
+    (only,) = generations(thread)
+    assert (only.ended, only.summary) == (None, "")
+    assert thread.state == Thread.State.IDLE
+
+
+def test_the_user_asks_for_a_new_generation(emulator, alice):
+    emulator.answer(text(summary_text(s2='- "Never use emoji" (m:%d)')), match={"contains": "unreachable"})
+    emulator.answer(text("Fine."))
+
+    async def scenario(world):
+        thread = await world.new_thread(alice)
+        rows = await world.ask(thread, "Never use emoji. Hello.")
+        emulator.answer(text(summary_text(s2=f'- "Never use emoji" (m:{rows[0].pk})')), match=ASKED)
+        await in_database(renewal.request, alice, thread.channel)
+        await world.until(lambda: Generation.objects.filter(thread=thread, ordinal=2).exists())
+        await world.rest(thread)
+        return thread, rows
+
+    thread, rows = play(emulator, scenario)
+    first, second = generations(thread)
+    assert first.end_reason == "manual"
+    assert second.standing == [{"text": "Never use emoji", "message_id": rows[0].pk}]
+    assert "Standing instructions" in second.opening
+    with pytest.raises(Refused):
+        renewal.request(alice, thread.channel)
+
+
+def test_a_stranger_cannot_ask_for_it(alice, bob, emulator):
+    from threads.lifecycle import create_thread
+
+    thread = create_thread(alice)
+    with pytest.raises(Refused) as refused:
+        renewal.request(bob, thread.channel)
+    assert refused.value.code == "no-such-thread"
+
+
+class TestIdle:
+    def test_a_large_resting_context_is_due_just_before_its_cache_runs_out(
+        self, emulator, alice, small_budget, roomy_messages
+    ):
+        emulator.answer(text("Yes."), times=-1)
+        half = LONG[: len(LONG) // 2]
+
+        async def scenario(world):
+            thread = await world.new_thread(alice)
+            await world.ask(thread, half)
+            return thread
+
+        thread = play(emulator, scenario)
+        now = clock.now()
+        assert compaction.idle_due(now) == []
+        assert compaction.idle_due(now + timedelta(seconds=200)) == [thread.pk]
+        assert compaction.idle_due(now + timedelta(seconds=301)) == []
+        small = play(emulator, lambda world: world.new_thread(alice))
+        assert small.pk not in compaction.idle_due(now + timedelta(seconds=200))
+
+    def test_it_commits_only_if_nobody_spoke_meanwhile(self, emulator, alice, small_budget, roomy_messages):
+        emulator.answer(text(summary_text()), match=ASKED, hold="summary", times=2)
+        emulator.answer(text("Yes."), times=-1)
+
+        async def scenario(world):
+            import asyncio
+
+            thread = await world.new_thread(alice)
+            await world.ask(thread, LONG[: len(LONG) // 2])
+            idle = asyncio.create_task(compaction.compact_idle(thread.pk))
+            await world.held()
+            await world.ask(thread, "Meanwhile")
+            emulator.release("summary")
+            late = await idle
+            before = await in_database(generations, thread)
+            idle = asyncio.create_task(compaction.compact_idle(thread.pk))
+            await world.held()
+            emulator.release("summary")
+            return late, before, await idle, await in_database(generations, thread)
+
+        late, before, done, after = play(emulator, scenario)
+        assert (late, len(before)) == (False, 1)
+        assert (done, len(after)) == (True, 2)
+        assert after[0].end_reason == "idle"
+
+    def test_two_workers_at_once_ask_once(self, emulator, alice, small_budget, roomy_messages):
+        emulator.answer(text(summary_text()), match=ASKED, hold="summary")
+        emulator.answer(text("Yes."), times=-1)
+
+        async def scenario(world):
+            import asyncio
+
+            thread = await world.new_thread(alice)
+            await world.ask(thread, LONG[: len(LONG) // 2])
+            first = asyncio.create_task(compaction.compact_idle(thread.pk))
+            await world.held()
+            second = await compaction.compact_idle(thread.pk)
+            emulator.release("summary")
+            return await first, second
+
+        assert play(emulator, scenario) == (True, False)
+        assert ModelCall.objects.filter(purpose="compaction").count() == 1
+
+
+def test_a_cold_transcript_is_read_in_pages_by_the_light_model(emulator, alice, small_budget, roomy_messages):
+    emulator.answer(text("Yes."), match={"model": "emulator-main"})
+    emulator.answer(text(summary_text()), match={"model": "emulator-light"})
+
+    async def scenario(world):
+        thread = await world.new_thread(alice)
+        await world.ask(thread, "Short and cold")
+        with clock.moved(3600):
+            await in_database(renewal.request, alice, thread.channel)
+            await world.until(lambda: Generation.objects.filter(thread=thread, ordinal=2).exists())
+            await world.rest(thread)
+        return thread
+
+    play(emulator, scenario)
+    call = ModelCall.objects.get(purpose="compaction")
+    assert call.model == "emulator-light"
+
+
+def test_an_opening_larger_than_the_budget_gives_one_clear_error_and_no_call(emulator, alice, small_budget):
+    async def scenario(world):
+        thread = await world.new_thread(alice)
+        await in_database(
+            Generation.objects.filter(thread=thread).update,
+            standing=[{"text": LONG * 3, "message_id": 1}],
+        )
+        await world.ask(thread, "Hello")
+        return await world.rows(thread)
+
+    rows = play(emulator, scenario)
+    assert [row.role for row in rows] == ["user", "event"]
+    assert "larger than the model's budget" in rows[1].text
+    assert TaskFrame.objects.get().end_reason == "context-full"
+    assert not emulator.requests(path="/v1/messages")
+    assert not ModelCall.objects.exists()
