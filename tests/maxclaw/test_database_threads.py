@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync
-from django.db import connection
+from django.db import connection, connections
 from django.db.backends.postgresql.base import DatabaseWrapper
 
 from accounts.models import User
@@ -39,8 +39,9 @@ def test_units_run_side_by_side_on_threads_of_their_own():
 
 def test_the_connection_is_closed_after_the_unit():
     def unit():
-        connection.ensure_connection()
-        return connection
+        wrapper = connections[connection.alias]
+        wrapper.ensure_connection()
+        return wrapper
 
     used = async_to_sync(in_database)(unit)
     assert used.connection is None
