@@ -34,6 +34,7 @@ ZIP_SIGN = b"PK\x03\x04"
 EMPTY_ZIP_SIGN = b"PK\x05\x06"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
+
 class NoExport(Exception):
     """The file as a whole cannot be imported. The text is a sentence that says why and what to do."""
 
@@ -118,14 +119,17 @@ class Export:
             return chunk
 
         scan = JsonScan(read, CONVERSATION_MAX_BYTES)
-        number, recoveries = 0, 0
+        number, recoveries, broken_before = 0, 0, False
         while (element := scan.next()) is not None:
+            if broken_before and element.raw and not element.raw.startswith(b"{"):
+                continue  # more of the same broken element, which a bracket in its words split
             number += 1
             value, trouble = None, _TROUBLES[element.state]()
             if not trouble:
                 value, trouble = _parsed(element.raw)
             if trouble and recoveries < RECOVERIES_MAX and scan.recover(element):
                 recoveries += 1
+            broken_before = bool(trouble)
             yield Entry(name, number, value, trouble)
 
 

@@ -192,17 +192,85 @@ class ImportedConversation(models.Model):
     """Which conversation of an imported file a thread holds, so that importing again finds it. Which of its messages
     are there already, the messages themselves say (`meta.import.key`)."""
 
+    class Format(models.TextChoices):
+        LINES = "lines", _("JSON lines")
+        CHATGPT = "chatgpt", _("ChatGPT")
+        CLAUDE = "claude", _("Claude")
+
     thread = models.ForeignKey(Thread, on_delete=models.CASCADE, related_name="imported_from")
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    format = models.CharField(max_length=10, choices=Format, default=Format.LINES)
     source = models.CharField(max_length=200, help_text=_("the conversation's id in the imported file"))
+    branch = models.CharField(
+        max_length=30,
+        blank=True,
+        default="",
+        help_text=_("key of the first message of its own, when it is a branch; blank: the conversation itself"),
+    )
     created = models.DateTimeField(default=clock.now)
 
     class Meta:
         verbose_name = _("imported conversation")
         verbose_name_plural = _("imported conversations")
         constraints = [
-            models.UniqueConstraint(fields=["owner", "source"], name="importedconversation_once_per_owner"),
+            models.UniqueConstraint(
+                fields=["owner", "format", "source", "branch"], name="importedconversation_once_per_owner"
+            ),
         ]
 
     def __str__(self) -> str:
         return self.source
+
+
+class ImportJob(models.Model):
+    """One file that a person uploaded to be imported, and what became of it. A worker claims the row, works, and
+    saves how far it came; the file goes when the row ends."""
+
+    class State(models.TextChoices):
+        WAITING = "waiting", _("waiting")
+        RUNNING = "running", _("running")
+        DONE = "done", _("done")
+        FAILED = "failed", _("failed")
+        CANCELLED = "cancelled", _("cancelled")
+
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
+    file_name = models.CharField(max_length=255, help_text=_("as the person's machine names it"))
+    stored_as = models.CharField(max_length=64, unique=True, help_text=_("name of the file in the data folder"))
+    state = models.CharField(max_length=10, choices=State, default=State.WAITING)
+    cancel_asked = models.BooleanField(default=False)
+    attempts = models.PositiveSmallIntegerField(
+        default=0, help_text=_("times a worker began and did not come to an end")
+    )
+    lease_token = models.UUIDField(null=True)
+    lease_until = models.DateTimeField(null=True)
+    done = models.PositiveBigIntegerField(default=0, help_text=_("bytes read, of the unpacked file"))
+    total = models.PositiveBigIntegerField(default=0)
+    position = models.PositiveBigIntegerField(default=0, help_text=_("conversations of the file dealt with"))
+    report = models.JSONField(default=dict)
+    problem = models.TextField(blank=True, default="", help_text=_("why it failed, a sentence for the person"))
+    created = models.DateTimeField(default=clock.now)
+    started = models.DateTimeField(null=True)
+    finished = models.DateTimeField(null=True)
+
+    class Meta:
+        verbose_name = _("import")
+        verbose_name_plural = _("imports")
+        constraints = [
+            models.UniqueConstraint(
+                fields=["owner"], condition=Q(state__in=["waiting", "running"]), name="importjob_one_open_per_owner"
+            ),
+            models.CheckConstraint(
+                condition=Q(state="running", lease_token__isnull=False, lease_until__isnull=False)
+                | (~Q(state="running") & Q(lease_token__isnull=True, lease_until__isnull=True)),
+                name="importjob_running_has_lease",
+            ),
+            models.CheckConstraint(
+                condition=Q(state__in=["waiting", "running"], finished__isnull=True)
+                | (~Q(state__in=["waiting", "running"]) & Q(finished__isnull=False)),
+                name="importjob_end_has_time",
+            ),
+        ]
+        indexes = [models.Index(fields=["owner", "-id"], name="importjob_owner_list")]
+
+    def __str__(self) -> str:
+        return self.file_name

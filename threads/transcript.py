@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from django.db import transaction
+from django.db import connection, transaction
 
 from llm import wire as serialisation
 from maxclaw import clock
@@ -43,7 +43,8 @@ class NoLiveGeneration(Exception):
 @dataclass(frozen=True)
 class NewMessage:
     """One row to append. `wire` is canonical JSON text of content blocks, `blocks` the same before
-    serialising: give one of them, or neither for a row that no model sees."""
+    serialising: give one of them, or neither for a row that no model sees. `copied_from_id` is the row that
+    this one is a copy of, with the same wire; `id` one from `take_ids`, for a row that names itself."""
 
     role: str
     text: str = ""
@@ -55,6 +56,8 @@ class NewMessage:
     model_visible: bool = True
     meta: dict[str, Any] = field(default_factory=dict)
     created: datetime | None = None
+    copied_from_id: int | None = None
+    id: int | None = None
 
 
 def lock_thread(thread_id: int, lease_token: UUID | None = None) -> Thread:
@@ -134,9 +137,19 @@ def append(
 
 
 def append_many(thread: Thread, generation: Generation, rows: Sequence[NewMessage]) -> list[Message]:
-    """Append rows to a locked thread, their ids in the given order."""
+    """Append rows to a locked thread, their ids in the given order: either all of them bring one, or none."""
     check_locked(thread)
     return Message.objects.bulk_create([_message_of(thread, generation, row) for row in rows], batch_size=1000)
+
+
+def take_ids(thread: Thread, count: int) -> list[int]:
+    """The next `count` ids of messages, ascending, for rows of a locked thread: in order because of the lock."""
+    check_locked(thread)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT nextval(pg_get_serial_sequence('threads_message', 'id')) FROM generate_series(1, %s)", [count]
+        )
+        return sorted(row[0] for row in cursor.fetchall())
 
 
 def finish_answer(
@@ -210,6 +223,7 @@ def _message_of(thread: Thread, generation: Generation, row: NewMessage) -> Mess
         wire = serialisation.canonical(visible_json(row.blocks))
     text = visible(row.text)
     return Message(
+        pk=row.id,
         thread_id=thread.pk,
         owner_id=thread.owner_id,
         generation_id=generation.pk,
@@ -221,6 +235,7 @@ def _message_of(thread: Thread, generation: Generation, row: NewMessage) -> Mess
         tool_call_id=row.tool_call_id,
         is_error=row.is_error,
         model_visible=row.model_visible,
+        copied_from_id=row.copied_from_id,
         meta=visible_json(row.meta),
         created=row.created or clock.now(),
     )
