@@ -111,6 +111,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 async def _measure(emulator: "EmulatorControl", plan: Sequence[Cell], show_statements: bool) -> None:
     from agent.bell import Bell
     from agent.runner import Runner
+    from maxclaw.asgi import settle_memory
 
     emulator.register_model("emulator-main", context_window_tokens=WINDOW_TOKENS, adaptive_thinking=True)
     emulator.answer(ANSWER, times=-1)
@@ -119,6 +120,7 @@ async def _measure(emulator: "EmulatorControl", plan: Sequence[Cell], show_state
     await runner.start()
     bench = Bench(emulator, runner)
     await bench.prepare(plan)
+    settle_memory()
     results = {cell: await bench.cell(cell) for cell in plan}
     if show_statements:
         await bench.print_statements()
