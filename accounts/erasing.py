@@ -3,6 +3,7 @@
 Each app that keeps something of a person has an `erasure.py` with any of these functions:
 
 - `export(user)`: yields one JSON-ready dict for each record of the user's;
+- `holdings(user)`: yields what it keeps of the user as (its name, how many), for whoever is asked before erasing;
 - `erase_user(user)`: erases or empties what it keeps of the user;
 - `erase_thread(thread)`: the same for one thread;
 - `also_erased(thread)`: yields threads that go along when this one goes;
@@ -17,12 +18,13 @@ They run inside one transaction, upper apps first, so that rows go before what t
 import sys
 from collections.abc import Iterator
 from types import ModuleType
-from typing import Any
+from typing import Any, TypeVar
 
 from django.apps import apps
 from django.contrib.admin.models import LogEntry
 from django.contrib.contenttypes.models import ContentType
 from django.db import models, transaction
+from django.db.models import QuerySet
 from django.utils.module_loading import autodiscover_modules
 
 from accounts.models import User
@@ -40,6 +42,26 @@ def export_user(user: User) -> Iterator[dict[str, Any]]:
     for module in reversed(registered()):
         if hasattr(module, "export"):
             yield from module.export(user)
+
+
+def holdings(user: User) -> list[tuple[str, int]]:
+    """What is kept of a person, by name and number, the most telling first. What there is none of is left out."""
+    modules = [module for module in registered() if hasattr(module, "holdings")]
+    return [(str(name), count) for module in modules for name, count in module.holdings(user) if count]
+
+
+Row = TypeVar("Row", bound=models.Model)
+
+
+def in_batches(rows: QuerySet[Row], size: int = 200) -> Iterator[Row]:
+    """The rows by id, read `size` at a time: an export of any length holds no more than that in memory."""
+    last = 0
+    while True:
+        batch = list(rows.filter(pk__gt=last).order_by("pk")[:size])
+        yield from batch
+        if len(batch) < size:
+            return
+        last = batch[-1].pk
 
 
 @transaction.atomic

@@ -36,14 +36,14 @@ class SignInView(LoginView):
 def locked_out(
     request: HttpRequest, _response: HttpResponse | None = None, _credentials: dict[str, Any] | None = None
 ) -> HttpResponse:
-    """Too many failed sign-ins from one address under one name: a pause, said on the sign-in page itself."""
-    form = AuthenticationForm(request)
+    """Too many failed sign-ins from one address under one name: a pause, said on the sign-in page itself. Someone
+    signed in who failed to prove it is told on a page of their account."""
     minutes = round(settings.AXES_COOLOFF_TIME * 60)
-    context = {
-        "form": form,
-        "next": request.POST.get("next", ""),
-        "locked_out": _("Too many failed attempts. Wait %(minutes)s minutes, then try again.") % {"minutes": minutes},
-    }
+    sentence = _("Too many failed attempts. Wait %(minutes)s minutes, then try again.") % {"minutes": minutes}
+    if request.user.is_authenticated:
+        return render(request, "accounts/locked_out.html", {"locked_out": sentence}, status=LOCKED_OUT_STATUS)
+    form = AuthenticationForm(request)
+    context = {"form": form, "next": request.POST.get("next", ""), "locked_out": sentence}
     return render(request, "chat/login.html", context, status=LOCKED_OUT_STATUS)
 
 

@@ -5,13 +5,14 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from accounts import erasing
 from accounts.models import User
 from llm.models import ModelCall
 
 
 def export(user: User) -> Iterator[dict[str, Any]]:
     """Model calls made for a person, as one dict each."""
-    for call in ModelCall.objects.filter(owner=user).order_by("pk").iterator(chunk_size=500):
+    for call in erasing.in_batches(ModelCall.objects.filter(owner=user)):
         yield {
             "record": "model_call",
             "purpose": call.purpose,

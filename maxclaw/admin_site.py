@@ -4,15 +4,26 @@ Its theme evaluates expressions (Alpine) and styles elements in place; nothing e
 nothing else may.
 """
 
+import sys
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 from csp.constants import UNSAFE_EVAL, UNSAFE_INLINE
 from csp.decorators import csp_update
+from django.apps import apps
+from django.contrib import messages
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
-from django.http import HttpRequest, HttpResponse
+from django.db import IntegrityError
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.utils.cache import patch_cache_control
+from django.utils.module_loading import autodiscover_modules
+from django.utils.translation import gettext as _
 from unfold.sites import UnfoldAdminSite
+
+from maxclaw.admin_figures import visible_groups
 
 View = Callable[..., Any]
 
@@ -22,8 +33,10 @@ looser_policy = csp_update({"script-src": [UNSAFE_EVAL], "style-src": [UNSAFE_IN
 class AdminSite(UnfoldAdminSite):
     """The theme's site, under MaxClaw's sign-in and policy."""
 
+    index_template = "admin/console.html"
+
     def admin_view(self, view: View, cacheable: bool = False) -> View:
-        return looser_policy(super().admin_view(view, cacheable))
+        return looser_policy(with_rules_told(super().admin_view(view, cacheable)))
 
     def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """One sign-in page for all, so that throttling holds here too. Someone signed in who is not staff
@@ -31,3 +44,38 @@ class AdminSite(UnfoldAdminSite):
         if request.user.is_authenticated:
             raise PermissionDenied
         return redirect_to_login(request.GET.get("next") or request.get_full_path())
+
+    def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
+        """The first page: the numbers that an operator needs, each for those who may see what it counts."""
+        context = {"title": _("Overview"), "groups": visible_groups(request), **(extra_context or {})}
+        return super().index(request, context)
+
+
+def with_rules_told(view: View) -> View:
+    """Answer a write that a named rule of the database refused with the rule's sentence on the page it came from."""
+
+    @wraps(view)
+    def told(request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        try:
+            response = view(request, *args, **kwargs)
+        except IntegrityError as error:
+            sentence = broken_rule(error)
+            if sentence is None:
+                raise
+            messages.error(request, _("Nothing was changed. %(rule)s") % {"rule": sentence})
+            response = HttpResponseRedirect(request.get_full_path())
+        patch_cache_control(response, no_store=True)
+        return response
+
+    return told
+
+
+def broken_rule(error: IntegrityError) -> str | None:
+    """The sentence of the rule behind a refused write, of whichever app; None when no app names it."""
+    autodiscover_modules("rules")
+    name = getattr(getattr(error.__cause__, "diag", None), "constraint_name", None)
+    for config in apps.get_app_configs():
+        rules = getattr(sys.modules.get(f"{config.name}.rules"), "RULES", {})
+        if name in rules:
+            return str(rules[name])
+    return None

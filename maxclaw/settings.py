@@ -6,6 +6,7 @@ from pathlib import Path
 from csp.constants import NONE, SELF
 
 from maxclaw import embedded_paths
+from maxclaw.admin_theme import UNFOLD as ADMIN_THEME
 from maxclaw.configuration import ENVIRONMENT as env
 from maxclaw.configuration import ConfigurationError, database_settings, exit_with
 from maxclaw.logs import logging_settings
@@ -34,9 +35,7 @@ try:
     MAXCLAW_MODEL = env.text("MAXCLAW_MODEL")
     MAXCLAW_CATALOG = env.text("MAXCLAW_CATALOG")
     if ANTHROPIC_BASE_URL and not MAXCLAW_MODEL and not MAXCLAW_CATALOG:
-        raise ConfigurationError(
-            "MAXCLAW_MODEL must name the model that the server at ANTHROPIC_BASE_URL offers."
-        )
+        raise ConfigurationError("MAXCLAW_MODEL must name the model that the server at ANTHROPIC_BASE_URL offers.")
     EMULATOR_URL = env.url("MAXCLAW_EMULATOR_URL")
     EMULATOR_PACE = env.choice("MAXCLAW_EMULATOR_PACE", "realistic", {"instant", "realistic"})
     SECRET_KEY = env.text("MAXCLAW_SECRET_KEY") or embedded_paths.secret_key(DATA_DIR)
@@ -141,6 +140,8 @@ AXES_LOCKOUT_CALLABLE = "chat.pages.locked_out"
 ROOT_URLCONF = "maxclaw.urls"
 ASGI_APPLICATION = "maxclaw.asgi.application"
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+UNFOLD = ADMIN_THEME
 
 TEMPLATES = [
     {

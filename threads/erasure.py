@@ -3,17 +3,18 @@
 from collections.abc import Iterator
 from typing import Any
 
+from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from accounts import erasing
 from accounts.models import User
 from threads.lifecycle import LifecycleRefused
-from threads.models import Generation, Message, Thread
+from threads.models import Generation, Message, PrivateReading, Thread
 
 
 def export(user: User) -> Iterator[dict[str, Any]]:
     """Threads, generations and messages of a person, oldest first, as one dict each."""
-    for thread in Thread.objects.filter(owner=user).select_related("parent").order_by("pk").iterator(chunk_size=500):
+    for thread in erasing.in_batches(Thread.objects.filter(owner=user).select_related("parent")):
         yield {
             "record": "thread",
             "channel": thread.channel,
@@ -30,8 +31,7 @@ def export(user: User) -> Iterator[dict[str, Any]]:
             "created": thread.created.isoformat(),
             "updated": thread.updated.isoformat(),
         }
-    generations = Generation.objects.filter(owner=user).select_related("thread").order_by("pk")
-    for generation in generations.iterator(chunk_size=500):
+    for generation in erasing.in_batches(Generation.objects.filter(owner=user).select_related("thread")):
         yield {
             "record": "generation",
             "channel": generation.thread.channel,
@@ -43,7 +43,8 @@ def export(user: User) -> Iterator[dict[str, Any]]:
             "ended": generation.ended and generation.ended.isoformat(),
             "end_reason": generation.end_reason,
         }
-    for message in Message.objects.filter(owner=user).select_related("thread").order_by("pk").iterator(chunk_size=500):
+    messages = Message.objects.filter(owner=user).select_related("thread").defer("search_text")
+    for message in erasing.in_batches(messages):
         yield {
             "record": "message",
             "channel": message.thread.channel,
@@ -61,6 +62,22 @@ def export(user: User) -> Iterator[dict[str, Any]]:
             "meta": message.meta,
             "created": message.created.isoformat(),
         }
+    readings = PrivateReading.objects.filter(owner=user).select_related("thread", "reader")
+    for reading in erasing.in_batches(readings):
+        yield {
+            "record": "private_reading",
+            "channel": reading.thread and reading.thread.channel,
+            "reader": reading.reader and reading.reader.username,
+            "what": reading.what,
+            "first": reading.first_id,
+            "last": reading.last_id,
+            "read_at": reading.read_at.isoformat(),
+        }
+
+
+def holdings(user: User) -> Iterator[tuple[str, int]]:
+    yield _("conversations"), Thread.objects.filter(owner=user).count()
+    yield _("messages"), Message.objects.filter(owner=user).count()
 
 
 def also_erased(thread: Thread) -> Iterator[Thread]:
@@ -82,6 +99,7 @@ def erase_thread(thread: Thread) -> None:
     if thread.kind == Thread.Kind.MAIN:
         raise LifecycleRefused(_("The main conversation stays as long as its account does."))
     _hand_over_island(thread)
+    _empty_readings(PrivateReading.objects.filter(thread=thread))
     erasing.empty_admin_log(Thread, [thread.pk])
     Thread.objects.filter(pk=thread.pk).delete()
 
@@ -89,12 +107,20 @@ def erase_thread(thread: Thread) -> None:
 def erase_user(user: User) -> None:
     """Delete every thread of a person's."""
     threads = Thread.objects.filter(owner=user)
+    readings = PrivateReading.objects.filter(owner=user)
+    _empty_readings(readings)
+    readings.update(owner=None)
     erasing.empty_admin_log(Thread, list(threads.values_list("pk", flat=True)))
     threads.delete()
 
 
 def move_island(old_id: int, new_id: int) -> None:
     Thread.objects.filter(island_id=old_id).update(island_id=new_id)
+
+
+def _empty_readings(readings: QuerySet[PrivateReading]) -> None:
+    """That somebody read stays; what they read is gone."""
+    readings.update(thread=None, first_id=None, last_id=None)
 
 
 def _hand_over_island(thread: Thread) -> None:

@@ -9,7 +9,7 @@ from django.db.models import Model
 
 from maxclaw import clock
 from tests.threads.records import exchange, live, say, thread_of
-from threads.models import Generation, Message, Thread
+from threads.models import Generation, Message, PrivateReading, Thread
 from threads.rules import RULES, TRIGGERS, refine
 
 pytestmark = pytest.mark.django_db
@@ -193,6 +193,12 @@ def test_a_message_belongs_to_the_owner_of_its_thread(alice, bob):
 
 def test_a_generation_belongs_to_the_owner_of_its_thread(alice, bob):
     change(live(thread_of(alice)), "generation_owner_is_the_threads", "owner", bob.pk)
+
+
+def test_a_reading_is_noted_with_the_owner_of_what_was_read(alice, bob):
+    thread = thread_of(alice)
+    reading = PrivateReading(reader=bob, owner=bob, thread=thread, what="conversation")
+    insert("privatereading_owner_is_the_threads", reading)
 
 
 def test_a_parent_belongs_to_the_same_owner(alice, bob):

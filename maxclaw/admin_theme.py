@@ -1,0 +1,142 @@
+"""How the admin looks, and what its sidebar leads to. Settings read this as UNFOLD; nothing here loads an app."""
+
+from collections.abc import Callable
+from typing import Any
+
+from django.http import HttpRequest
+from django.templatetags.static import static
+from django.urls import reverse_lazy
+from django.utils.translation import gettext_lazy as _
+
+Item = dict[str, Any]
+
+
+def holds(*permissions: str) -> Callable[[HttpRequest], bool]:
+    """Whether the signed-in person has all of the permissions."""
+    return lambda request: request.user.has_perms(permissions)
+
+
+def _rows(title: Any, icon: str, app: str, model: str, permission: str = "") -> Item:
+    return {
+        "title": title,
+        "icon": icon,
+        "link": reverse_lazy(f"admin:{app}_{model}_changelist"),
+        "permission": holds(permission or f"{app}.view_{model}"),
+    }
+
+
+NAVIGATION: list[dict[str, Any]] = [
+    {
+        "items": [
+            {"title": _("Overview"), "icon": "dashboard", "link": reverse_lazy("admin:index")},
+            {
+                "title": _("Health"),
+                "icon": "monitor_heart",
+                "link": reverse_lazy("admin:agent_health"),
+                "permission": holds("threads.view_thread", "django_q.view_ormq"),
+            },
+            {
+                "title": _("Costs"),
+                "icon": "payments",
+                "link": reverse_lazy("admin:llm_modelcall_costs"),
+                "permission": holds("llm.view_modelcall"),
+            },
+        ],
+    },
+    {
+        "title": _("Conversations"),
+        "items": [
+            _rows(_("Conversations"), "forum", "threads", "thread"),
+            _rows(_("Messages"), "chat", "threads", "message"),
+            _rows(_("Generations"), "layers", "threads", "generation"),
+            _rows(_("Private text read"), "visibility", "threads", "privatereading"),
+        ],
+    },
+    {
+        "title": _("Turns"),
+        "items": [
+            _rows(_("Waiting items"), "inbox", "agent", "inboxitem"),
+            _rows(_("Turns"), "autorenew", "agent", "taskframe"),
+            _rows(_("Tool calls"), "build", "agent", "toolcall"),
+            _rows(_("Overflows"), "compress", "agent", "overflowevent"),
+            _rows(_("Turn events"), "list_alt", "agent", "turnevent"),
+            _rows(_("Imported conversations"), "upload_file", "agent", "importedconversation"),
+        ],
+    },
+    {
+        "title": _("Models"),
+        "items": [
+            _rows(_("Model calls"), "bolt", "llm", "modelcall"),
+            _rows(_("Request headers"), "description", "llm", "requestheader"),
+        ],
+    },
+    {
+        "title": _("Background queue"),
+        "items": [
+            _rows(_("Queued tasks"), "pending_actions", "django_q", "ormq"),
+            _rows(_("Failed tasks"), "error", "django_q", "failure"),
+            _rows(_("Finished tasks"), "task_alt", "django_q", "success"),
+            _rows(_("Schedule"), "schedule", "django_q", "schedule"),
+            _rows(_("Signs of life"), "ecg_heart", "maxclaw", "heartbeat"),
+        ],
+    },
+    {
+        "title": _("People"),
+        "items": [
+            _rows(_("Accounts"), "person", "accounts", "user"),
+            _rows(_("Groups"), "group", "auth", "group"),
+            _rows(_("Failed sign-ins"), "lock", "axes", "accessattempt"),
+            _rows(_("Sign-ins"), "login", "axes", "accesslog"),
+            _rows(_("What staff changed"), "history", "admin", "logentry"),
+        ],
+    },
+]
+
+# The chat page's green, in steps; its middle carries white text at 4.5:1.
+PRIMARY = {
+    "50": "#f0f7f4",
+    "100": "#dcece6",
+    "200": "#bbdacf",
+    "300": "#8ec1b1",
+    "400": "#7cc9b2",
+    "500": "#3f9d86",
+    "600": "#1f6b5a",
+    "700": "#1b5c4d",
+    "800": "#184a3f",
+    "900": "#153d35",
+    "950": "#0a231e",
+}
+BASE = {
+    "50": "#f7f8f7",
+    "100": "#eff1ef",
+    "200": "#e1e5e2",
+    "300": "#c9cfcb",
+    "400": "#a7b0ab",
+    "500": "#646d68",
+    "600": "#4f5753",
+    "700": "#3a413d",
+    "800": "#282e2b",
+    "900": "#191d1b",
+    "950": "#101312",
+}
+
+UNFOLD: dict[str, Any] = {
+    "SITE_TITLE": "MaxClaw",
+    "SITE_HEADER": "MaxClaw",
+    "SITE_SUBHEADER": _("Administration"),
+    "SITE_URL": reverse_lazy("chat"),
+    "SITE_ICON": lambda request: static("chat/icon.svg"),
+    "SITE_FAVICONS": [
+        {"rel": "icon", "type": "image/svg+xml", "href": lambda request: static("chat/icon.svg")},
+    ],
+    "SHOW_VIEW_ON_SITE": False,
+    "COLORS": {"primary": PRIMARY, "base": BASE},
+    "STYLES": [lambda request: static("console/console.css")],
+    "SCRIPTS": [lambda request: static("console/console.js")],
+    "ACCOUNT": {
+        "navigation": [
+            {"title": _("Your account"), "link": reverse_lazy("account")},
+        ],
+    },
+    "SIDEBAR": {"show_search": False, "navigation": NAVIGATION},
+}
