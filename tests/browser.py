@@ -8,7 +8,9 @@ from django.conf import settings
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
 from django.contrib.sessions.backends.db import SessionStore
 from django.db import connections
-from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+from tests.browser_checks import watch
 
 PATIENCE_MS = 10_000
 PHONE: dict[str, Any] = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True}
@@ -37,18 +39,7 @@ class Tab:
         self.url = url
         self.page: Page = context.new_page()
         self.page.set_default_timeout(PATIENCE_MS)
-        self.problems: list[str] = []
-        self.page.on("console", self._heard)
-        self.page.on("pageerror", lambda error: self.problems.append(str(error)))
-        self.page.on("request", self._asked)
-
-    def _heard(self, message: ConsoleMessage) -> None:
-        if message.type in ("error", "warning"):
-            self.problems.append(message.text)
-
-    def _asked(self, request: Any) -> None:
-        if not request.url.startswith((self.url, self.url.replace("http", "ws"), "data:", "blob:")):
-            self.problems.append(f"left the server: {request.url}")
+        self.problems = watch(self.page, url)
 
 
 @pytest.fixture

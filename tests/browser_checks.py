@@ -1,0 +1,54 @@
+"""What every page must pass in a browser: no serious violation of accessibility, no error, no request elsewhere."""
+
+from typing import Any
+
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import ConsoleMessage, Page
+
+SERIOUS = ("serious", "critical")
+
+
+def watch(page: Page, url: str) -> list[str]:
+    """Collects from now on what goes wrong in the page: errors and warnings of its console, exceptions, and requests
+    that leave the server at `url`. The list grows as the page lives."""
+    problems: list[str] = []
+
+    def heard(message: ConsoleMessage) -> None:
+        if message.type in ("error", "warning"):
+            problems.append(message.text)
+
+    def asked(request: Any) -> None:
+        if not request.url.startswith((url, url.replace("http", "ws"), "data:", "blob:")):
+            problems.append(f"left the server: {request.url}")
+
+    page.on("console", heard)
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    page.on("request", asked)
+    return problems
+
+
+def violations(page: Page, *, without: tuple[str, ...] = ()) -> list[str]:
+    """The serious and critical violations that axe-core finds in the page as it is now, one line for each element.
+
+    `without`: CSS selectors of what is left out, with everything in it.
+    """
+    context = {"exclude": [[selector] for selector in without]} if without else None
+    results = Axe().run(page, context=context)
+    return [
+        f"{violation['id']}: {' '.join(map(str, node['target']))}: {node['failureSummary']}"
+        for violation in results.response["violations"]
+        if violation["impact"] in SERIOUS
+        for node in violation["nodes"]
+    ]
+
+
+def assert_accessible(page: Page, *, without: tuple[str, ...] = ()) -> None:
+    """No serious or critical violation, in the colours, size and language that the page has now."""
+    found = violations(page, without=without)
+    assert not found, f"{page.url}:\n" + "\n".join(found)
+
+
+def assert_fits(page: Page) -> None:
+    """Nothing makes the page scroll sideways."""
+    wide = page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth")
+    assert wide <= 0, f"{page.url} is {wide} px too wide"
