@@ -14,7 +14,7 @@ from agent.projection import INTERRUPTED, STREAMING, streamed_so_far, thread_vie
 from agent.prompts import INTERRUPTED_TOOL, STOPPED_QUESTION
 from agent.safe_point import append_notice
 from agent.tool_results import open_calls, store_result
-from llm.ledger import close_call
+from llm.ledger import close_call, close_open_calls
 from llm.models import ModelCall
 from llm.wire import canonical
 from threads.models import Generation, Message, Thread
@@ -42,6 +42,8 @@ def interrupt(
         stopped = reason == TaskFrame.EndReason.STOPPED
         sentence = notice or (_("Stopped.") if stopped else _("The answer was interrupted. Send a message to go on."))
         renewing = frames.is_renewal(frame.source)
+        if renewing:
+            close_open_calls(thread.pk)
         frames.end(frame, reason, "" if renewing else sentence)
         # A renewal that did not come to its end changed nothing that a person would miss.
         if not renewing:

@@ -32,6 +32,14 @@ POINTS: dict[str, tuple[str, str, str, int]] = {
     "after the last write": ("agent.turn.Turn", "_store", AFTER, 2),
 }
 
+# Points of a renewal of the context, which another test walks.
+RENEWAL_POINTS: dict[str, tuple[str, str, str, int]] = {
+    "before the summary is asked for": ("agent.compaction", "gather", BEFORE, 1),
+    "while the summary is written": ("agent.compaction", "_open", AFTER, 1),
+    "before the new generation is committed": ("agent.renewal", "_commit", BEFORE, 1),
+    "in the middle of the commit": ("agent.compaction", "commit", AFTER, 1),
+}
+
 
 def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
@@ -41,7 +49,7 @@ def plant(point: str) -> None:
     """Make the process die at the point."""
     from importlib import import_module
 
-    path, name, when, at = POINTS[point]
+    path, name, when, at = {**POINTS, **RENEWAL_POINTS}[point]
     try:
         owner: Any = import_module(path)
     except ModuleNotFoundError:

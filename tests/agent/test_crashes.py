@@ -11,16 +11,16 @@ from pathlib import Path
 import pytest
 from django.conf import settings as django_settings
 
-from agent import sending, taking
+from agent import renewal, sending, taking
 from agent.models import InboxItem, TaskFrame, ToolCall, TurnEvent
 from llm.emulator.client import text, tool_use
 from llm.models import ModelCall
 from maxclaw import clock
-from tests.agent.crashing_process import POINTS
+from tests.agent.crashing_process import POINTS, RENEWAL_POINTS
 from tests.agent.test_cached_prefix import LONG, check_each_extends_the_one_before
 from tests.agent.world import database_url
 from threads.lifecycle import create_thread
-from threads.models import Message, Thread
+from threads.models import Generation, Message, Thread
 from threads.verification import verify_thread
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.processes]
@@ -133,3 +133,29 @@ def test_killed(point, emulator, alice):
     assert not Message.objects.filter(meta__state="streaming").exists()
     report = verify_thread(thread)
     assert report.calls == report.proved
+
+
+@pytest.mark.parametrize("point", RENEWAL_POINTS)
+def test_killed_while_the_context_is_renewed(point, emulator, alice):
+    """The old generation stays live and whole, and the next message is answered in it."""
+    thread = create_thread(alice)
+    emulator.answer(text("First answer."), match={"contains": "First words"})
+    emulator.answer(text("Here I am."), match={"contains": "Are you there?"})
+    with turn_process(emulator, point) as process:
+        sending.send(alice, thread.channel, "First words", client_key="first")
+        wait_until(lambda: Message.objects.filter(thread=thread, text="First answer.").exists())
+        wait_until(lambda: Thread.objects.get(pk=thread.pk).state == Thread.State.IDLE)
+        renewal.request(alice, thread.channel)
+        process.wait(20)
+    with clock.moved(django_settings.LEASE_SECONDS + 1):
+        assert taking.sweep(thread.pk)
+    only = Generation.objects.get(thread=thread)
+    assert (only.ended, only.summary) == (None, "")
+    with turn_process(emulator, "nowhere"):
+        sending.send(alice, thread.channel, "Are you there?", client_key="second")
+        wait_until(lambda: Message.objects.filter(thread=thread, text="Here I am.").exists())
+        wait_until(lambda: Thread.objects.get(pk=thread.pk).state == Thread.State.IDLE)
+    report = verify_thread(thread)
+    assert report.calls == report.proved == 2
+    assert not ModelCall.objects.filter(outcome="").exists()
+    assert not TaskFrame.objects.exclude(state__in=["done", "failed"]).exists()
