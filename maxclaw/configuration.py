@@ -83,9 +83,7 @@ class Environment:
         try:
             ZoneInfo(value)
         except (ValueError, OSError, ZoneInfoNotFoundError):
-            raise ConfigurationError(
-                f"{name} must be a time zone such as Europe/Berlin, not {value!r}."
-            ) from None
+            raise ConfigurationError(f"{name} must be a time zone such as Europe/Berlin, not {value!r}.") from None
         return value
 
     def url(self, name: str, default: str = "") -> str:

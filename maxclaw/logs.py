@@ -33,9 +33,7 @@ def logging_settings(log_format: str, level: str) -> dict[str, Any]:
         final += [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
     else:
         # Not the default tracebacks: they show local variables, and with them what people said.
-        final += [
-            structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback)
-        ]
+        final += [structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback)]
     return {
         "version": 1,
         "disable_existing_loggers": False,

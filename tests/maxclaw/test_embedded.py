@@ -172,9 +172,10 @@ def test_as_root_programs_that_the_servers_user_cannot_reach_are_copied(data_dir
         cluster.stop()
 
 
-def test_commands_that_need_no_database_start_none(tmp_path):
-    command = subprocess.run(
-        [sys.executable, "manage.py", "migrate", "--help"], cwd=ROOT, env=environment(tmp_path), capture_output=True
-    )
-    assert command.returncode == 0
+@pytest.mark.parametrize("arguments", [[], ["serve"], ["migrate", "--help"], ["makemigrations"], ["doctor"]])
+def test_commands_that_need_no_database_start_none(arguments, tmp_path):
+    code = f"from maxclaw.embedded import database_for_command\nwith database_for_command({arguments}): pass"
+    command = python(tmp_path, "-c", code, DJANGO_SETTINGS_MODULE="maxclaw.settings")
+    said, _ = command.communicate(timeout=30)
+    assert (command.returncode, said) == (0, "")
     assert not (tmp_path / "postgres").exists()

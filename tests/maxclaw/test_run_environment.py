@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.cluster import remove_left_over
 from tests.maxclaw.running import ROOT, commands, wait_until
 
 SLEEPER = """
@@ -52,9 +53,7 @@ def test_a_killed_run_leaves_no_server_and_the_next_removes_its_folder(tmp_path)
     run.communicate()
     wait_until(lambda: not lives(folder), 10, "the end of the server")
     assert Path(folder).is_dir()
-    subprocess.run(
-        [*pytest_here, "--collect-only", "-q"], cwd=ROOT, env=pytest_environment(), check=True, capture_output=True
-    )
+    remove_left_over()  # as every run does first
     assert not Path(folder).is_dir()
 
 
