@@ -97,6 +97,8 @@ def undo_rewind(thread: Thread, *, acting_user: User) -> Generation:
             source = Generation.objects.get(pk=source_id)
             generation = _next_generation(locked, source, record["last"], cut, reason)
             _copy_cold(generation, Message.objects.filter(generation=source, pk__in=record["cold"]))
+            generation.summary = source.summary
+            generation.save(update_fields=["summary"])
         _note(locked, generation, _("The rewind was undone."), {"undone_rewind": event.pk})
     return generation
 
@@ -193,7 +195,11 @@ def _next_generation(thread: Thread, source: Generation, last_id: int, cut: int,
     check_locked(thread)
     ended = live_generation(thread)
     ended.ended, ended.end_reason = clock.now(), reason
-    ended.save(update_fields=["ended", "end_reason"])
+    if source.opening is None:
+        # It is still to be rendered, out of the summary that stands before it.
+        before = Generation.objects.filter(thread_id=source.thread_id, ordinal=source.ordinal - 1).first()
+        ended.summary = before.summary if before is not None else ""
+    ended.save(update_fields=["ended", "end_reason", "summary"])
     generation = Generation.objects.create(thread=thread, owner_id=thread.owner_id, ordinal=ended.ordinal + 1)
     _fill(thread, generation, source, last_id, cut)
     return generation
@@ -209,9 +215,10 @@ def _fill(thread: Thread, generation: Generation, source: Generation, last_id: i
     kept = [copy.pk for row, copy in zip(rows, copies, strict=True) if row.pk >= source.thinking_from]
     generation.opening = source.opening
     generation.header_id = source.header_id
+    generation.standing = source.standing
     if copies and source.thinking_from:
         generation.thinking_from = kept[0] if kept else copies[-1].pk + 1
-    generation.save(update_fields=["opening", "header", "thinking_from"])
+    generation.save(update_fields=["opening", "header", "standing", "thinking_from"])
 
 
 def _copy_cold(generation: Generation, rows: QuerySet[Message]) -> None:

@@ -138,6 +138,21 @@ def test_undoing_restores_every_generation_that_the_rewind_left_behind(alice):
     assert copy.text == "two"
 
 
+def test_standing_instructions_and_summaries_come_along(alice):
+    thread = thread_of(alice)
+    standing = [{"text": "be brief", "message_id": 1}]
+    Generation.objects.filter(thread=thread).update(standing=standing)
+    _first, answer = exchange(thread, "one")
+    assert live(fork(alice, thread, answer, acting_user=alice)).standing == standing
+    Generation.objects.filter(thread=thread).update(summary="what was said")
+    begin_next_generation(thread, opening=None)
+    rewind(thread, answer, acting_user=alice)
+    assert (live(thread).standing, live(thread).summary) == (standing, "")
+    generation = undo_rewind(thread, acting_user=alice)
+    before = Generation.objects.get(thread=thread, ordinal=generation.ordinal - 1)
+    assert (generation.opening, before.summary, before.standing) == (None, "what was said", standing)
+
+
 def test_rewinds_are_undone_newest_first_and_once(alice):
     thread = thread_of(alice)
     contexts = []
