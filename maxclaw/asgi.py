@@ -4,7 +4,6 @@ Lifespan: the bell and the turn runner start before the first request and end wi
 without lifespan support serves pages and sockets, and runs no turn.
 """
 
-import gc
 import os
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -18,26 +17,20 @@ Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 
 
-def settle_memory() -> None:
-    """Take what start-up loaded out of the collector's rounds. It stays as long as the process does, and walking a
-    quarter of a million objects would stop the process for a tenth of a second in the middle of somebody's answer."""
-    gc.collect()
-    gc.freeze()
-
-
 async def lifespan(_scope: dict[str, Any], receive: Receive, send: Send) -> None:
     """Start what runs beside the requests, and end it: each part in the reverse order, however the others
     end."""
     from agent.bell import Bell
     from agent.runner import Runner
     from maxclaw.database_threads import close_all
+    from maxclaw.garbage import freeze_start_up
 
     await receive()  # lifespan.startup: nothing else can come first
     runner = Runner()
     try:
         await Bell.shared().start()
         await runner.start()
-        settle_memory()
+        freeze_start_up()
     except Exception as error:
         await send({"type": "lifespan.startup.failed", "message": str(error)})
         raise
