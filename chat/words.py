@@ -67,7 +67,7 @@ def page_words() -> dict[str, str]:
         "back_to_you": _("Your message was not sent. It is back in the box."),
         "empty_message": _("Write something first."),
         "message": _("Message"),
-        "answer_here": _("Answer the question, or choose above"),
+        "answer_here": _("Answer, or choose above"),
         # Connection
         "connected": _("Connected"),
         "connecting": _("Connecting…"),

@@ -30,7 +30,10 @@ const composer = new Composer({
   sendButton: byId("send"),
   stopButton: byId("stop"),
   onSend: send,
-  onStop: () => current?.stop(),
+  onStop() {
+    current?.stop();
+    composer.box.focus(); // the button goes, and would take the focus with it
+  },
 });
 
 let kept = new Map(); // channel -> Conversation, the last used last

@@ -374,9 +374,8 @@ def test_a_composing_input_methods_enter_does_not_send(open_page, alice):
     page = open_page(alice)
     box = page.locator("#words-box")
     box.fill("ni")
-    box.evaluate(
-        "node => node.dispatchEvent(new KeyboardEvent('keydown', {key: 'Enter', keyCode: 229, isComposing: true, bubbles: true, cancelable: true}))"
-    )
+    composing = "{key: 'Enter', keyCode: 229, isComposing: true, bubbles: true, cancelable: true}"
+    box.evaluate(f"node => node.dispatchEvent(new KeyboardEvent('keydown', {composing}))")
     expect(box).to_have_value("ni")
     box.press("Enter")
     expect(box).to_have_value("")
