@@ -135,6 +135,7 @@ class Supervisor:
         finally:
             self.starting = False
             self._end()
+            lock.release()
         return self.exit_code
 
     def _on_signal(self, number: int, frame: FrameType | None) -> None:
@@ -208,15 +209,14 @@ class Supervisor:
 
     def _introduce(self, login: Login) -> None:
         lines = [("address", self.plan.address)] if self.plan.web else [("role", "background worker")]
-        if self.plan.web:
-            reset = f"python manage.py changepassword {login.username}"
-            if login.password:
-                shown = "(shown this once; " if not settings.ADMIN_PASSWORD else "(from MAXCLAW_ADMIN_PASSWORD; "
-                lines.append(("login", f"{login.username}  {login.password}  {shown}new: {reset})"))
-            elif login.username:
-                lines.append(("login", f"{login.username}  (forgotten? {reset})"))
-            else:
-                lines.append(("login", "no administrator: python manage.py createsuperuser"))
+        reset = f"python manage.py changepassword {login.username}"
+        if login.password:
+            origin = "from MAXCLAW_ADMIN_PASSWORD" if settings.ADMIN_PASSWORD else "shown this once"
+            lines.append(("login", f"{login.username}  {login.password}  ({origin}; new: {reset})"))
+        elif self.plan.web and login.username:
+            lines.append(("login", f"{login.username}  (forgotten? {reset})"))
+        elif self.plan.web:
+            lines.append(("login", "no administrator: python manage.py createsuperuser"))
         lines.append(("model", model_line()))
         if settings.DATABASE_EMBEDDED:
             lines.append(("data", f"{settings.DATA_DIR}  (embedded PostgreSQL)"))
