@@ -78,7 +78,7 @@ def test_a_password_made_earlier_is_not_known_but_how_to_set_another_is():
     ("host", "address"),
     [
         ("127.0.0.1", "http://127.0.0.1:8000"),
-        ("0.0.0.0", "http://127.0.0.1:8000"),
+        ("0.0.0.0", "http://127.0.0.1:8000"),  # noqa: S104 - shown, not bound
         ("::1", "http://[::1]:8000"),
     ],
 )
