@@ -4,7 +4,7 @@
 |---|---|
 | `chat_messages` with `parent_message_uuid` | a tree; without parents, one after the other |
 | `current_leaf_message_uuid` | the present message, else the last one |
-| an answer's `content`: thinking, text, tool_use, tool_result | rounds: an answer with its calls, their results, and so on |
+| an answer's `content`: text, tool_use, tool_result | rounds: an answer with its calls, then their results, and so on |
 | `thinking` | for the reader alone |
 | `attachments` | their text, after the words that they came with |
 | `files` | a note with their name: the export does not hold them |

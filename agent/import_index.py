@@ -5,16 +5,22 @@ import shutil
 import sys
 import tempfile
 from array import array
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
-from agent.import_lines import DIGEST_BYTES, BrokenLine, ImportLine, parse_line
-from llm.estimates import estimate_tokens
+from django.utils.translation import gettext as _
+
+from agent.import_keys import DIGEST_BYTES
+from agent.import_lines import BrokenLine, ImportLine, parse_line
+from agent.models import ToolCall
+from llm.catalog import Model
+from llm.estimates import estimate_tokens, ratio
 from threads.models import Message
+from threads.transcript import NewMessage
 
 # A longer line is no message that PostgreSQL or a model could take; it is not read into memory.
 LINE_MAX_BYTES = 64 * 1024 * 1024
@@ -88,7 +94,7 @@ def index(file: IO[bytes], on_problem: OnProblem, on_progress: OnProgress) -> di
     for number, offset, raw in _lines(file):
         on_progress(number)
         if raw is None:
-            on_problem(number, f"It is longer than {LINE_MAX_BYTES:,} bytes.")
+            on_problem(number, _("It is longer than %(limit)s bytes.") % {"limit": f"{LINE_MAX_BYTES:,}"})
         elif raw.strip():
             try:
                 line = parse_line(raw)
@@ -113,6 +119,58 @@ def read_again(file: IO[bytes], conversation: ConversationIndex, position: int) 
     if line.digest != conversation.digest(position):
         raise FileChanged
     return line
+
+
+@dataclass(frozen=True)
+class NewLine:
+    """A line to append: its place among the conversation's lines, and the key by which a later import knows it."""
+
+    position: int
+    key: str
+
+
+class Lines:
+    """New lines of an indexed conversation as a passage (see `import_rows.Passage`): read again one by one, so that
+    their text is never in memory at once. Reading raises FileChanged."""
+
+    def __init__(self, file: IO[bytes], conversation: ConversationIndex, new: Sequence[NewLine]) -> None:
+        self.file, self.conversation, self.new = file, conversation, new
+
+    @property
+    def last(self) -> datetime:
+        return self.conversation.last
+
+    def __len__(self) -> int:
+        return len(self.new)
+
+    def tokens(self, place: int, model: Model) -> int:
+        return round(self.conversation.tokens[self.new[place].position] * ratio(model))
+
+    def begins_exchange(self, place: int) -> bool:
+        return bool(self.conversation.begins_exchange[self.new[place].position])
+
+    def goes_with_the_one_before(self, place: int) -> bool:
+        return False
+
+    def created(self, place: int) -> datetime:
+        return self._read(place).created
+
+    def names_itself(self, place: int, model: Model) -> bool:
+        return False
+
+    def message(self, place: int, row_id: int | None, model: Model) -> NewMessage:
+        line = self._read(place)
+        key = self.new[place].key
+        meta: dict[str, Any] = {"import": {"key": key, "id": line.id} if line.id else {"key": key}}
+        if line.name:
+            meta["name"] = line.name
+        return NewMessage(role=line.role, text=line.text, wire=line.wire, meta=meta, created=line.created, id=row_id)
+
+    def calls(self, first: int, rows: Sequence[Message]) -> list[ToolCall]:
+        return []
+
+    def _read(self, place: int) -> ImportLine:
+        return read_again(self.file, self.conversation, self.new[place].position)
 
 
 def _lines(file: IO[bytes]) -> Iterator[tuple[int, int, bytes | None]]:

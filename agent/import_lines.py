@@ -17,10 +17,12 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from hashlib import blake2b
 from typing import Any
 
-from agent.prompts import framework_block
+from django.utils.translation import gettext as _
+
+from agent.import_keys import digest_of
+from agent.import_rows import orphan_output_wire
 from llm.wire import canonical
 from maxclaw.text import head, visible
 from threads.models import Message
@@ -29,7 +31,6 @@ from threads.transcript import text_block
 ID_MAX_CHARS = 200
 NAME_MAX_CHARS = 100
 SHOWN_MAX_CHARS = 40  # of a wrong value, in the sentence about it
-DIGEST_BYTES = 16
 
 ROLES = {"user": Message.Role.USER, "assistant": Message.Role.ASSISTANT, "tool": Message.Role.TOOL}
 
@@ -58,10 +59,9 @@ class ImportLine:
 
     @property
     def wire(self) -> str:
-        """The content blocks that a model reads. A tool's output without its call goes as the server's words: a model
-        takes a tool result only after the call that it answers."""
+        """The content blocks that a model reads."""
         if self.role == Message.Role.TOOL:
-            return canonical([text_block(framework_block(f"Output of a tool, imported:\n{self.text}"))])
+            return orphan_output_wire(self.text)
         return canonical([text_block(self.text)])
 
     @property
@@ -71,7 +71,7 @@ class ImportLine:
             said = ["id", self.conversation, self.id]
         else:
             said = ["line", self.conversation, self.role.value, self.created.isoformat(), self.text]
-        return blake2b(canonical(said).encode(), digest_size=DIGEST_BYTES).digest()
+        return digest_of(said)
 
 
 def parse_line(raw: bytes) -> ImportLine:
@@ -79,13 +79,16 @@ def parse_line(raw: bytes) -> ImportLine:
     record = _record_in(raw)
     conversation = _identifier(record, "conversation")
     if not conversation:
-        raise BrokenLine("“conversation” is missing.")
+        raise BrokenLine(_("“%(key)s” is missing.") % {"key": "conversation"})
     role = ROLES.get(_words(record, "role"))
     if role is None:
-        raise BrokenLine(f"The role {_shown(record.get('role'))} is unknown; known are {', '.join(ROLES)}.")
+        raise BrokenLine(
+            _("The role %(role)s is unknown; known are %(known)s.")
+            % {"role": _shown(record.get("role")), "known": ", ".join(ROLES)}
+        )
     text = _words(record, "text")
     if not text.strip():
-        raise BrokenLine("The text is empty.")
+        raise BrokenLine(_("The text is empty."))
     name = head(" ".join(_words(record, "name").split()), NAME_MAX_CHARS)
     return ImportLine(
         conversation=conversation,
@@ -102,14 +105,16 @@ def _record_in(raw: bytes) -> Mapping[str, Any]:
     try:
         record = json.loads(raw.decode("utf-8"))
     except UnicodeDecodeError:
-        raise BrokenLine("It is not UTF-8 text.") from None
+        raise BrokenLine(_("It is not UTF-8 text.")) from None
     except json.JSONDecodeError as error:
-        raise BrokenLine(f"It is not JSON: {error.msg} at character {error.colno}.") from None
+        raise BrokenLine(
+            _("It is not JSON: %(why)s at character %(place)s.") % {"why": error.msg, "place": error.colno}
+        ) from None
     except (RecursionError, ValueError):
         # Nested too deeply, or a number with thousands of digits.
-        raise BrokenLine("It is JSON that nobody can read.") from None
+        raise BrokenLine(_("It is JSON that nobody can read.")) from None
     if not isinstance(record, dict):
-        raise BrokenLine("It is not a JSON object.")
+        raise BrokenLine(_("It is not a JSON object."))
     return record
 
 
@@ -118,7 +123,7 @@ def _words(record: Mapping[str, Any], key: str) -> str:
     if value is None:
         return ""
     if not isinstance(value, str):
-        raise BrokenLine(f"“{key}” must be text, not {_shown(value)}.")
+        raise BrokenLine(_("“%(key)s” must be text, not %(value)s.") % {"key": key, "value": _shown(value)})
     return visible(value)
 
 
@@ -128,19 +133,24 @@ def _identifier(record: Mapping[str, Any], key: str) -> str:
         value = str(value)
     identifier = _words({key: value}, key)
     if len(identifier) > ID_MAX_CHARS:
-        raise BrokenLine(f"“{key}” has {len(identifier):,} characters; at most {ID_MAX_CHARS} are taken.")
+        raise BrokenLine(
+            _("“%(key)s” has %(count)s characters; at most %(limit)s are taken.")
+            % {"key": key, "count": f"{len(identifier):,}", "limit": ID_MAX_CHARS}
+        )
     return identifier
 
 
 def _moment(record: Mapping[str, Any]) -> datetime:
     raw = record.get("created")
     if not raw:
-        raise BrokenLine("“created” is missing.")
+        raise BrokenLine(_("“%(key)s” is missing.") % {"key": "created"})
     try:
         moment = datetime.fromisoformat(_words(record, "created"))
         return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except (ValueError, OverflowError):
-        raise BrokenLine(f"“created” must be a time such as 2024-05-31T09:30:00Z, not {_shown(raw)}.") from None
+        raise BrokenLine(
+            _("“created” must be a time such as 2024-05-31T09:30:00Z, not %(value)s.") % {"value": _shown(raw)}
+        ) from None
 
 
 def _shown(value: Any) -> str:

@@ -5,10 +5,9 @@ first of all; the earlier ones have ended with the reason "import" and hold no m
 and frozen at once; it says that earlier messages are read with `message_history_read`.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import IO, Any
+from typing import Protocol
 
 from django.db.models import Max
 from django.utils.translation import ngettext
@@ -16,113 +15,158 @@ from django.utils.translation import ngettext
 from agent import opening, prompts, registry
 from agent.dealing import GENERATION_BUDGET_SHARE, deal
 from agent.events import Event, emit_all
-from agent.import_index import ConversationIndex, read_again
-from agent.import_lines import ImportLine
+from agent.models import ToolCall
 from agent.projection import message_view, thread_view, turn_view
+from agent.prompts import framework_block
 from agent.safe_point import append_note, append_notice
 from llm import router
-from llm.estimates import estimate_tokens, ratio
+from llm.catalog import Model
+from llm.estimates import estimate_tokens
 from llm.wire import canonical
 from maxclaw import clock
 from threads.models import Generation, Message, Thread
 from threads.request import rows_of_call
-from threads.transcript import NewMessage, append_many, live_generation
+from threads.transcript import NewMessage, append_many, live_generation, take_ids, text_block
 
 BATCH_MESSAGES = 500
 # What the opening of a later generation says beyond that of the present one.
 OPENING_MARGIN_TOKENS = 200
+# A history that takes no more of the budget is one generation, whatever its opening says.
+SMALL_SHARE = 0.25
 LAST_ROW = 2**63 - 1
 
 
-@dataclass(frozen=True)
-class NewRow:
-    """A line to append: its place among the conversation's lines, and the key by which a later import knows it."""
+class Passage(Protocol):
+    """Messages to append, in their order, by their place from 0. Reading one may read a file, and may raise what
+    reading raises."""
 
-    position: int
-    key: str
+    @property
+    def last(self) -> datetime:
+        """When the conversation was last spoken in."""
+
+    def __len__(self) -> int: ...
+
+    def tokens(self, place: int, model: Model) -> int:
+        """About how many tokens of the model's it has."""
+
+    def begins_exchange(self, place: int) -> bool:
+        """Whether it is the user's words: a generation may begin with it."""
+
+    def goes_with_the_one_before(self, place: int) -> bool:
+        """Whether no model takes it without the one before: a tool's result without its call."""
+
+    def created(self, place: int) -> datetime: ...
+
+    def names_itself(self, place: int, model: Model) -> bool:
+        """Whether its wire holds its own id."""
+
+    def message(self, place: int, row_id: int | None, model: Model) -> NewMessage: ...
+
+    def calls(self, first: int, rows: Sequence[Message]) -> list[ToolCall]:
+        """The tool calls of rows that were just appended, of which `first` is the place of the first, unsaved."""
+
+
+def orphan_output_wire(text: str) -> str:
+    """The content blocks of a tool's output whose call is unknown: a model takes a tool result only after the call that
+    it answers, so these are the server's words."""
+    return canonical([text_block(framework_block(f"Output of a tool, imported:\n{text}"))])
 
 
 def add(
     thread: Thread,
-    file: IO[bytes],
-    conversation: ConversationIndex,
-    new: Sequence[NewRow],
+    passage: Passage,
     *,
     grows: bool,
+    holds_copies: bool = False,
     on_messages: Callable[[int], None],
 ) -> int:
-    """Append lines to a locked, resting thread. Returns over how many generations they were dealt.
+    """Append a passage to a locked, resting thread. Returns over how many generations it was dealt.
 
-    `grows`: the thread was there before, so somebody may have it open and is told of each row. Raises FileChanged and
-    NoModelForCategory.
+    `grows`: the thread was there before, so somebody may have it open and is told of each row. `holds_copies`: it is
+    new, and begins with copies. Raises NoModelForCategory, and what reading the passage raises.
     """
     generation = live_generation(thread)
     if grows:
-        _note_if_continued(thread, generation, conversation, len(new))
-    cuts = _cuts(thread, generation, conversation, new)
-    begins, ends = [0, *cuts], [*cuts, len(new)]
+        _note_if_continued(thread, generation, passage)
+    model = router.candidates("main", thread.category, thread.model)[0]
+    cuts = _cuts(thread, generation, passage, model, is_empty=not (grows or holds_copies))
+    begins, ends = [0, *cuts], [*cuts, len(passage)]
     for number, (begin, end) in enumerate(zip(begins, ends, strict=True)):
-        starts = read_again(file, conversation, new[min(begin, len(new) - 1)].position).created
+        starts = passage.created(min(begin, len(passage) - 1))
         if number:
             generation = _next_generation(thread, generation, starts)
-        elif not grows:
+        elif not grows and not holds_copies:
             generation.started = starts
             generation.save(update_fields=["started"])
-        for first in range(begin, end, BATCH_MESSAGES):
-            batch = new[first : min(first + BATCH_MESSAGES, end)]
-            rows = append_many(thread, generation, list(_messages(file, conversation, batch)))
+        for first, after in _batches(passage, begin, end):
+            rows, calls = _append(thread, generation, passage, first, after, model)
             if grows:
-                emit_all(thread.pk, thread.owner_id, _views(rows, generation))
-            on_messages(len(batch))
+                emit_all(thread.pk, thread.owner_id, _views(rows, calls, generation))
+            on_messages(after - first)
     if grows:
-        thread.updated = max(thread.updated, conversation.last)
+        thread.updated = max(thread.updated, passage.last)
         thread.save(update_fields=["updated"])
         state: Event = ("state", {"thread": thread_view(thread), "turn": turn_view(thread)})
         emit_all(thread.pk, thread.owner_id, [state])
     return len(begins)
 
 
-def _messages(file: IO[bytes], conversation: ConversationIndex, batch: Sequence[NewRow]) -> Iterator[NewMessage]:
-    for row in batch:
-        line = read_again(file, conversation, row.position)
-        yield NewMessage(
-            role=line.role, text=line.text, wire=line.wire, meta=_meta(line, row.key), created=line.created
-        )
+def _batches(passage: Passage, begin: int, end: int) -> Iterator[tuple[int, int]]:
+    """Places at which a batch begins and ends; a call is in one with its results."""
+    while begin < end:
+        after = min(begin + BATCH_MESSAGES, end)
+        while after < end and passage.goes_with_the_one_before(after):
+            after += 1
+        yield begin, after
+        begin = after
 
 
-def _meta(line: ImportLine, key: str) -> dict[str, Any]:
-    meta: dict[str, Any] = {"import": {"key": key, "id": line.id} if line.id else {"key": key}}
-    if line.name:
-        meta["name"] = line.name
-    return meta
+def _append(
+    thread: Thread, generation: Generation, passage: Passage, first: int, after: int, model: Model
+) -> tuple[list[Message], list[ToolCall]]:
+    places = range(first, after)
+    ids: Sequence[int | None] = [None] * len(places)
+    if any(passage.names_itself(place, model) for place in places):
+        ids = take_ids(thread, len(places))
+    messages = [passage.message(place, row_id, model) for place, row_id in zip(places, ids, strict=True)]
+    rows = append_many(thread, generation, messages)
+    calls = passage.calls(first, rows)
+    if calls:
+        ToolCall.objects.bulk_create(calls, batch_size=1000)
+    return rows, calls
 
 
-def _views(rows: Sequence[Message], generation: Generation) -> Iterator[Event]:
+def _views(rows: Sequence[Message], calls: Sequence[ToolCall], generation: Generation) -> Iterator[Event]:
+    by_message: Mapping[int, list[ToolCall]] = {
+        row.pk: [call for call in calls if call.message_id == row.pk] for row in (rows if calls else [])
+    }
     for row in rows:
         if row.role != Message.Role.TOOL:
-            yield ("message", {"message": message_view(row, generation.ordinal)})
+            yield ("message", {"message": message_view(row, generation.ordinal, by_message.get(row.pk, []))})
 
 
-def _cuts(thread: Thread, generation: Generation, conversation: ConversationIndex, new: Sequence[NewRow]) -> list[int]:
-    """Indexes into `new` at which a new generation begins."""
-    model = router.candidates("main", thread.category, thread.model)[0]
-    live = [row.wire for row in rows_of_call(generation.pk, LAST_ROW, generation.cut)]
-    fixed = [
-        prompts.SYSTEM_TEXT,
-        canonical([tool.wire() for tool in registry.all_tools()]),
-        generation.opening or opening.render(thread, generation),
-    ]
-    taken = sum(estimate_tokens(text, model) for text in fixed) + OPENING_MARGIN_TOKENS
+def _cuts(thread: Thread, generation: Generation, passage: Passage, model: Model, *, is_empty: bool) -> list[int]:
+    """Places at which a new generation begins."""
+    tokens = [passage.tokens(place, model) for place in range(len(passage))]
+    live = [] if is_empty else [row.wire for row in rows_of_call(generation.pk, LAST_ROW, generation.cut)]
     held = sum(estimate_tokens(wire, model) for wire in live)
-    correction = ratio(model)
+    fixed = [prompts.SYSTEM_TEXT, canonical([tool.wire() for tool in registry.all_tools()])]
+    taken = sum(estimate_tokens(text, model) for text in fixed) + OPENING_MARGIN_TOKENS
+    if taken + held + sum(tokens) <= model.context_budget * SMALL_SHARE:
+        return []
+    taken += estimate_tokens(generation.opening or opening.render(thread, generation), model)
     room = int(model.context_budget * GENERATION_BUDGET_SHARE) - taken
-    return deal(
-        [round(conversation.tokens[row.position] * correction) for row in new],
-        [conversation.begins_exchange[row.position] for row in new],
+    # What goes with the one before is dealt with it, as one.
+    heads = [place for place in range(len(passage)) if not (place and passage.goes_with_the_one_before(place))]
+    sums = [sum(tokens[head:after]) for head, after in zip(heads, [*heads[1:], len(passage)], strict=True)]
+    cuts = deal(
+        sums,
+        [passage.begins_exchange(head) for head in heads],
         room=room,
         undealt_room=model.context_budget - taken - held,
         first_room=max(room - held, 0) if live else None,
     )
+    return [heads[cut] if cut < len(heads) else len(passage) for cut in cuts]
 
 
 def _next_generation(thread: Thread, ended: Generation, starts: datetime) -> Generation:
@@ -138,8 +182,9 @@ def _next_generation(thread: Thread, ended: Generation, starts: datetime) -> Gen
     return generation
 
 
-def _note_if_continued(thread: Thread, generation: Generation, conversation: ConversationIndex, count: int) -> None:
+def _note_if_continued(thread: Thread, generation: Generation, passage: Passage) -> None:
     """Words that were said elsewhere come after words that were said here: tell the person and the model."""
+    count = len(passage)
     rows = Message.objects.filter(thread=thread, owner_id=thread.owner_id)
     last_imported = rows.filter(meta__has_key="import").aggregate(last=Max("pk"))["last"] or 0
     said_here = rows.filter(pk__gt=last_imported, role__in=[Message.Role.USER, Message.Role.ASSISTANT])
@@ -156,5 +201,5 @@ def _note_if_continued(thread: Thread, generation: Generation, conversation: Con
         thread,
         generation,
         f"The next {count:,} messages were imported on {day} from a record of this conversation kept elsewhere, which "
-        f"ends on {conversation.last:%Y-%m-%d}. They may be older than what stands above.",
+        f"ends on {passage.last:%Y-%m-%d}. They may be older than what stands above.",
     )

@@ -12,7 +12,6 @@
 - A history larger than the model's context budget is dealt into generations, see `import_rows.py`.
 """
 
-import base64
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -24,14 +23,16 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from agent import import_rows
 from agent.bell import ring
-from agent.import_index import ConversationIndex
-from agent.import_rows import NewRow
+from agent.import_index import ConversationIndex, Lines, NewLine
+from agent.import_keys import key_of
 from agent.models import ImportedConversation
 from agent.rules import refine
 from llm import router
 from threads.lifecycle import clean_title, create_thread, title_from
 from threads.models import Message, Thread
 from threads.transcript import ThreadGone, lock_thread
+
+FORMAT = ImportedConversation.Format.LINES
 
 
 class NotImported(Exception):
@@ -40,10 +41,12 @@ class NotImported(Exception):
 
 @dataclass
 class Outcome:
-    """What became of one conversation. `repeated` are the numbers of lines whose id an earlier line has."""
+    """What became of one conversation: the channel of its thread, how many messages were added or there already, how
+    many new branches. `repeated` are the numbers of lines whose id an earlier line has."""
 
     channel: str = ""
     is_new: bool = False
+    branches: int = 0
     added: int = 0
     already_there: int = 0
     generations: int = 0
@@ -64,14 +67,7 @@ def import_conversation(
 
     `on_messages(count)` is told of each batch of rows. Raises NotImported and FileChanged, with nothing stored.
     """
-    try:
-        return _import_once(owner, file, conversation, title_prefix, dry_run, on_messages)
-    except IntegrityError as error:
-        violation = refine(error)
-        if violation is None or violation.name != "importedconversation_once_per_owner":
-            raise
-    # Another import of the same conversation committed first: what it brought is found now.
-    return _import_once(owner, file, conversation, title_prefix, dry_run, on_messages)
+    return once_more_after_another(lambda: _import_once(owner, file, conversation, title_prefix, dry_run, on_messages))
 
 
 def _import_once(
@@ -83,17 +79,18 @@ def _import_once(
     on_messages: Callable[[int], None],
 ) -> Outcome:
     with transaction.atomic():
-        thread = _find(owner, conversation, lock=not dry_run)
+        threads = find_threads(owner, FORMAT, conversation.source, lock=not dry_run)
+        thread = threads.get("")
         new, outcome = _what_is_new(conversation, set() if thread is None else _known_keys(thread))
         outcome.is_new = thread is None
         if new and not dry_run:
             if thread is None:
                 thread = _new_thread(owner, conversation, title_prefix)
             else:
-                _check_takes_rows(thread)
+                check_takes_rows(thread)
             try:
                 outcome.generations = import_rows.add(
-                    thread, file, conversation, new, grows=not outcome.is_new, on_messages=on_messages
+                    thread, Lines(file, conversation, new), grows=not outcome.is_new, on_messages=on_messages
                 )
             except router.NoModelForCategory as error:
                 raise NotImported(str(error)) from None
@@ -102,21 +99,26 @@ def _import_once(
     return outcome
 
 
-def _find(owner: User, conversation: ConversationIndex, *, lock: bool) -> Thread | None:
-    """The thread that the conversation was imported into, locked; None where it has to be made: a deleted one is not
-    brought back by importing."""
-    imported = ImportedConversation.objects.filter(owner=owner, source=conversation.source)
+def find_threads(owner: User, format: str, source: str, *, lock: bool) -> dict[str, Thread]:
+    """The threads that a conversation was imported into, by branch, in the order in which they were made; with `lock`
+    locked. A deleted one is not among them: importing makes it anew instead of bringing it back."""
+    imported = ImportedConversation.objects.filter(owner=owner, format=format, source=source)
     while True:
-        thread_id = imported.values_list("thread_id", flat=True).first()
-        if thread_id is None:
-            return None
-        try:
-            # Two imports that both found it would both find the same messages new: the second waits here.
-            thread = lock_thread(thread_id) if lock else Thread.objects.get(pk=thread_id)
-        except (ThreadGone, Thread.DoesNotExist):
-            continue
-        if imported.filter(thread_id=thread_id).exists():
-            return None if thread.deleted else thread
+        found: dict[str, Thread] = {}
+        rows = list(imported.order_by("thread_id").values_list("pk", "thread_id", "branch"))
+        for row_id, thread_id, branch in rows:
+            try:
+                # Two imports that both found it would both find the same messages new: the second waits here.
+                thread = lock_thread(thread_id) if lock else Thread.objects.get(pk=thread_id)
+            except (ThreadGone, Thread.DoesNotExist):
+                continue
+            if thread.deleted is None:
+                found[branch] = thread
+            elif lock:
+                imported.filter(pk=row_id, thread_id=thread_id).delete()
+        # Whoever was waited for may have made others; only then is it looked again.
+        if not (rows and lock) or set(imported.values_list("thread_id", flat=True)) == {t.pk for t in found.values()}:
+            return found
 
 
 def _known_keys(thread: Thread) -> set[str]:
@@ -124,10 +126,10 @@ def _known_keys(thread: Thread) -> set[str]:
     return set(rows.values_list("meta__import__key", flat=True))
 
 
-def _what_is_new(conversation: ConversationIndex, known: set[str]) -> tuple[list[NewRow], Outcome]:
+def _what_is_new(conversation: ConversationIndex, known: set[str]) -> tuple[list[NewLine], Outcome]:
     """The lines to add, and the outcome that adding them has."""
     outcome = Outcome()
-    new: list[NewRow] = []
+    new: list[NewLine] = []
     seen: Counter[bytes] = Counter()
     for position in range(len(conversation)):
         digest = conversation.digest(position)
@@ -135,13 +137,13 @@ def _what_is_new(conversation: ConversationIndex, known: set[str]) -> tuple[list
         if seen[digest] > 1 and conversation.has_id[position]:
             outcome.repeated.append(conversation.line_numbers[position])
             continue
-        key = base64.urlsafe_b64encode(digest).decode().rstrip("=")
+        key = key_of(digest)
         if seen[digest] > 1:
             key = f"{key}/{seen[digest]}"
         if key in known:
             outcome.already_there += 1
         else:
-            new.append(NewRow(position, key))
+            new.append(NewLine(position, key))
     outcome.added = len(new)
     return new, outcome
 
@@ -151,15 +153,26 @@ def _new_thread(owner: User, conversation: ConversationIndex, title_prefix: str)
     thread = create_thread(owner, title=clean_title(f"{title_prefix}{title}"))
     thread.created, thread.updated = conversation.first, conversation.last
     thread.save(update_fields=["created", "updated"])
-    imported = ImportedConversation.objects.filter(owner=owner, source=conversation.source)
-    if not imported.update(thread=thread):
-        # Before the rows: a second import of the same conversation waits here, and then finds it.
-        ImportedConversation.objects.create(thread=thread, owner=owner, source=conversation.source)
+    # Before the rows: a second import of the same conversation waits here, and then finds it.
+    ImportedConversation.objects.create(thread=thread, owner=owner, format=FORMAT, source=conversation.source)
     return thread
 
 
-def _check_takes_rows(thread: Thread) -> None:
+def check_takes_rows(thread: Thread) -> None:
+    """Raise NotImported for a locked thread that nothing can be appended to now."""
     if thread.status == Thread.Status.ENDED:
         raise NotImported(_("It has ended in MaxClaw, so its new messages were left out."))
     if thread.state != Thread.State.IDLE:
         raise NotImported(_("It is at work in MaxClaw, so its new messages were left out. Import again when it rests."))
+
+
+def once_more_after_another(import_once: Callable[[], Outcome]) -> Outcome:
+    """Run an import of one conversation; again when another import of the same one committed first: what that brought
+    is found then."""
+    try:
+        return import_once()
+    except IntegrityError as error:
+        violation = refine(error)
+        if violation is None or violation.name != "importedconversation_once_per_owner":
+            raise
+    return import_once()

@@ -36,8 +36,8 @@ class Element:
 
 
 class JsonScan:
-    """Reads a list (or objects that stand alone, one after the other) from `read`, which returns the next bytes and none
-    at the end. At most `max_bytes` and one piece of what `read` returns are kept."""
+    """Reads a list (or objects that stand alone, one after the other) from `read`, which returns the next bytes and
+    none at the end. At most `max_bytes` and one piece of what `read` returns are kept."""
 
     def __init__(self, read: Callable[[], bytes], max_bytes: int) -> None:
         self.read, self.max_bytes = read, max_bytes
@@ -57,7 +57,7 @@ class JsonScan:
         return self._last()
 
     def recover(self, element: Element) -> bool:
-        """Go on inside an element that was no JSON, where the next conversation seems to begin. False when none does."""
+        """Go on inside an element that was no JSON, where the next conversation seems to begin. False if none does."""
         found = _BEGINNING.search(element.raw)
         if found is None:
             return False

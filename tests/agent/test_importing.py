@@ -85,8 +85,7 @@ def test_messages_keep_their_times_roles_and_words(run, alice):
     generation = Generation.objects.get(thread=thread)
     assert (generation.started, generation.ended) == (START, None)
     assert out == (
-        "Imported 2 messages: 1 new conversation, 0 that grew, 0 unchanged. "
-        "0 messages already there, 0 lines left out.\n"
+        "Imported 2 messages: 1 new conversation, 0 that grew, 0 unchanged. 0 messages already there, 0 left out.\n"
     )
     assert err == ""
 
@@ -116,7 +115,7 @@ def test_a_line_that_repeats_an_id_is_reported_and_left_out(run, alice):
     out, err = run(line(0, id="m1"), line(1, id="m1"))
     assert texts(only_thread(alice)) == ["Words 0"]
     assert err == "FILE, line 2: An earlier line has the same id.\n"
-    assert "1 line left out" in out
+    assert "1 left out" in out
 
 
 def test_a_file_that_grew_adds_only_what_is_new(run, alice):
@@ -250,7 +249,7 @@ BROKEN = [
 def test_a_broken_line_is_reported_by_number_and_the_rest_is_imported(run, alice, broken, reason):
     out, err = run(line(0), broken, b"", line(2))
     assert err.startswith(f"FILE, line 2: {reason}")
-    assert "1 line left out" in out
+    assert "1 left out" in out
     assert texts(only_thread(alice)) == ["Words 0", "Words 2"]
 
 
@@ -482,7 +481,7 @@ def test_a_file_that_changes_while_it_is_read_is_reported(run, alice, monkeypatc
             conversation.digests[:] = bytes(len(conversation.digests))
         return found
 
-    monkeypatch.setattr("agent.management.commands.import_conversations.index", and_then_changed)
+    monkeypatch.setattr("agent.import_run.index", and_then_changed)
     _out, err = run(line(0))
     assert err == "FILE was changed while it was read. Import it again to get the rest.\n"
     assert not ImportedConversation.objects.exists()

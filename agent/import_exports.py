@@ -1,0 +1,206 @@
+"""Bringing one conversation of an export into the records: `import_history.py` says what is read of it.
+
+- The way to the present message becomes a thread with the original times. Every other end of the tree becomes a branch:
+  a thread of its own, which begins with copies of what the context held where it departs.
+- Importing again adds nothing, and a newer export what is new: after what is there where it follows on from the last
+  message imported, else as a branch. What was said in MaxClaw meanwhile stays before it, with a note.
+- A message that is known stays as it is, and so does what stands before it: nothing is put between old messages.
+- One transaction a conversation.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from django.db import transaction
+from django.utils.translation import gettext as _
+
+from accounts.models import User
+from agent import import_rows
+from agent.bell import ring
+from agent.copied_calls import copy_tool_calls
+from agent.import_history import Call, History
+from agent.import_passage import HistoryPassage
+from agent.import_tree import Segment, segments
+from agent.importing import NotImported, Outcome, check_takes_rows, find_threads, once_more_after_another
+from agent.models import ImportedConversation
+from llm import router
+from threads import copying
+from threads.lifecycle import LifecycleRefused, clean_title, create_thread, title_from
+from threads.models import Generation, Message, Thread
+from threads.transcript import live_generation
+
+NOT_SPOKEN = (Message.Role.EVENT,)
+
+
+def import_history(
+    owner: User,
+    history: History,
+    *,
+    title_prefix: str = "",
+    dry_run: bool = False,
+    on_messages: Callable[[int], None] = lambda _count: None,
+) -> Outcome:
+    """Bring one conversation of an export into the owner's records, in one transaction; with `dry_run` only say what
+    would be added. Raises NotImported, with nothing stored."""
+    if not history.nodes:
+        return Outcome()
+    return once_more_after_another(lambda: _import_once(owner, history, title_prefix, dry_run, on_messages))
+
+
+@dataclass
+class _There:
+    """What the records hold of the conversation: its threads, the first and last row of each known message, the last
+    message of each thread."""
+
+    threads: dict[int, Thread] = field(default_factory=dict)
+    branches: set[str] = field(default_factory=set)
+    rows: dict[str, tuple[int, int, int]] = field(default_factory=dict)  # key: (thread, first row, last row)
+    last_key: dict[int, str] = field(default_factory=dict)
+
+
+def _import_once(
+    owner: User, history: History, title_prefix: str, dry_run: bool, on_messages: Callable[[int], None]
+) -> Outcome:
+    with transaction.atomic():
+        there = _look(owner, history, lock=not dry_run)
+        known = {node_id for node_id in history.nodes if history.key(node_id) in there.rows}
+        outcome = Outcome(is_new=not there.threads, already_there=len(known))
+        parts = segments(history.parents, history.current, known)
+        writing = _Writing(owner, history, there, title_prefix, on_messages)
+        for part in parts:
+            outcome.added += len(part.nodes)
+            if part.departs_from is not None and not writing.follows_on(part):
+                outcome.branches += 1
+            if not dry_run:
+                try:
+                    outcome.generations += writing.write(part)
+                except router.NoModelForCategory as error:
+                    raise NotImported(str(error)) from None
+        if parts and not dry_run:
+            ring("list", {"owner": owner.pk})
+        outcome.channel = next((thread.channel for thread in there.threads.values()), "")
+    return outcome
+
+
+def _look(owner: User, history: History, *, lock: bool) -> _There:
+    found = find_threads(owner, history.format, history.source, lock=lock)
+    there = _There(threads={thread.pk: thread for thread in found.values()}, branches=set(found))
+    if there.threads:
+        rows = Message.objects.filter(thread_id__in=list(there.threads), owner=owner, copied_from__isnull=True)
+        keys = rows.filter(meta__has_key="import").order_by("id").values_list("id", "thread_id", "meta__import__key")
+        for row_id, thread_id, key in keys:
+            home, first, _last = there.rows.get(key, (thread_id, row_id, row_id))
+            there.last_key[thread_id] = key
+            if home == thread_id:  # in others stand copies whose original was erased
+                there.rows[key] = (thread_id, first, row_id)
+    return there
+
+
+@dataclass
+class _Writing:
+    """Writes segments one after the other, and remembers what stands where."""
+
+    owner: User
+    history: History
+    there: _There
+    title_prefix: str
+    on_messages: Callable[[int], None]
+    made: set[int] = field(default_factory=set)
+
+    def follows_on(self, part: Segment) -> bool:
+        """Whether a segment goes on where a thread ends, rather than departing from the middle of it. Nothing but
+        words that come later follows on from the present message."""
+        if part.departs_from is None or part.departs_from == self.history.current:
+            return False
+        key = self.history.key(part.departs_from)
+        return key in self.there.rows and self.there.last_key[self.there.rows[key][0]] == key
+
+    def write(self, part: Segment) -> int:
+        """Store a segment. Returns over how many generations it was dealt."""
+        if part.departs_from is None:
+            thread, passage = self._new(part), self._passage(part, ())
+            grows, holds_copies = False, False
+        elif self.follows_on(part):
+            thread = self.there.threads[self.there.rows[self.history.key(part.departs_from)][0]]
+            check_takes_rows(thread)
+            passage, grows, holds_copies = self._passage(part, ()), thread.pk not in self.made, False
+        else:
+            thread, copies, open_calls = self._branch(part)
+            passage, grows, holds_copies = self._passage(part, open_calls, copies), False, True
+        count = import_rows.add(thread, passage, grows=grows, holds_copies=holds_copies, on_messages=self.on_messages)
+        if holds_copies:
+            copy_tool_calls(thread)
+        for key, first, last in passage.stored:
+            self.there.rows[key] = (thread.pk, first, last)
+            self.there.last_key[thread.pk] = key
+        return count
+
+    def _passage(
+        self, part: Segment, open_calls: tuple[Call, ...], copies: list[Message] | None = None
+    ) -> HistoryPassage:
+        return HistoryPassage(self.history, part.nodes, open_calls=open_calls, copies=copies or [])
+
+    def _new(self, part: Segment) -> Thread:
+        title = self.history.title.strip() or title_from(self.history.first_words)
+        thread = create_thread(self.owner, title=clean_title(f"{self.title_prefix}{title}"))
+        return self._remember(thread, part, "" if "" not in self.there.branches else None)
+
+    def _branch(self, part: Segment) -> tuple[Thread, list[Message], tuple[Call, ...]]:
+        """The thread of a branch, with copies of what its context holds; further rows to copy, and the calls which
+        those leave open."""
+        node = self.history.nodes[part.departs_from or ""]
+        source_id, first, last = self.there.rows[self.history.key(node.id)]
+        source = self.there.threads[source_id]
+        rows = Message.objects.filter(thread=source, owner=self.owner).select_related("generation")
+        copies: list[Message] = []
+        if node.open_calls:
+            # The call goes along, and gets the result that it has here.
+            copies = list(rows.filter(pk=first))
+            upto = rows.filter(pk__lt=first).exclude(role__in=NOT_SPOKEN).order_by("-pk").first()
+        else:
+            upto = rows.get(pk=last)
+        thread = self._forked(source, upto, copies)
+        if upto is not None and not Message.objects.filter(thread=thread).exists():
+            # What was rewound here is no context to fork; it is copied all the same.
+            before = rows.filter(generation=upto.generation, pk__lte=upto.pk).exclude(role__in=NOT_SPOKEN)
+            copies = [*before.filter(model_visible=True).order_by("pk"), *copies]
+        generation = live_generation(thread)
+        generation.started = (upto or copies[0]).generation.started
+        generation.save(update_fields=["started"])
+        return self._remember(thread, part, None), copies, node.open_calls
+
+    def _forked(self, source: Thread, upto: Message | None, copies: list[Message]) -> Thread:
+        number = len(self.there.branches)
+        first = next(iter(self.there.threads.values()))
+        title = _("%(title)s · branch %(number)s") % {"title": first.title, "number": number}
+        if upto is not None:
+            try:
+                with transaction.atomic():
+                    thread = copying.fork(self.owner, source, upto, acting_user=self.owner)
+            except LifecycleRefused:
+                pass
+            else:
+                thread.title = clean_title(title)
+                thread.save(update_fields=["title"])
+                return thread
+        origin = upto or copies[0]
+        thread = create_thread(self.owner, title=clean_title(title), copied_from=origin, model=source.model)
+        if upto is not None:
+            Generation.objects.filter(thread=thread).update(opening=upto.generation.opening)
+        return thread
+
+    def _remember(self, thread: Thread, part: Segment, branch: str | None) -> Thread:
+        times = [self.history.nodes[node_id].created for node_id in part.nodes]
+        thread.created, thread.updated = times[0], max(times)
+        if self.history.archived:
+            thread.status = Thread.Status.ARCHIVED
+        thread.save(update_fields=["created", "updated", "status"])
+        branch = self.history.key(part.nodes[0]) if branch is None else branch
+        # Before the rows: a second import of the same conversation waits here, and then finds it.
+        ImportedConversation.objects.create(
+            thread=thread, owner=self.owner, format=self.history.format, source=self.history.source, branch=branch
+        )
+        self.there.threads[thread.pk] = thread
+        self.there.branches.add(branch)
+        self.made.add(thread.pk)
+        return thread
