@@ -93,9 +93,9 @@ def cells(*, quick: bool, smoke: bool) -> list[Cell]:
     for paced in (False, True):
         for rows in ROWS:
             found.append(Cell(rows, 1, paced, sequential))
-            if quick and (rows == 10_000 or (paced and rows == 1_000)):
+            if quick and rows != (ROWS[0] if paced else TYPICAL_ROWS):
                 continue
-            found.append(Cell(rows, CONCURRENCY, paced, 1 if quick or rows == 10_000 else TURNS_PER_THREAD))
+            found.append(Cell(rows, CONCURRENCY, paced, 1 if quick or rows == ROWS[-1] else TURNS_PER_THREAD))
     return found
 
 
