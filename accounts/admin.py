@@ -143,7 +143,7 @@ class UserAdmin(DjangoUserAdmin, ModelAdmin):
                 object_repr="",
                 action_flag=DELETION,
             )
-        report = ", ".join(f"{count} {what}" for what, count in went)
+        report = ", ".join(went)
         sentence = gettext("%(user)s was erased: %(report)s.") if went else gettext("%(user)s was erased.")
         self.message_user(request, sentence % {"user": name, "report": report}, messages.SUCCESS)
         return HttpResponseRedirect(reverse(f"{self.admin_site.name}:accounts_user_changelist"))

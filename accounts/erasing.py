@@ -3,7 +3,7 @@
 Each app that keeps something of a person has an `erasure.py` with any of these functions:
 
 - `export(user)`: yields one JSON-ready dict for each record of the user's;
-- `holdings(user)`: yields what it keeps of the user as (its name, how many), for whoever is asked before erasing;
+- `holdings(user)`: yields what it keeps of the user, counted, for whoever is asked before erasing;
 - `erase_user(user)`: erases or empties what it keeps of the user;
 - `erase_thread(thread)`: the same for one thread;
 - `also_erased(thread)`: yields threads that go along when this one goes;
@@ -44,10 +44,9 @@ def export_user(user: User) -> Iterator[dict[str, Any]]:
             yield from module.export(user)
 
 
-def holdings(user: User) -> list[tuple[str, int]]:
-    """What is kept of a person, by name and number, the most telling first. What there is none of is left out."""
-    modules = [module for module in registered() if hasattr(module, "holdings")]
-    return [(str(name), count) for module in modules for name, count in module.holdings(user) if count]
+def holdings(user: User) -> list[str]:
+    """What is kept of a person, as phrases with numbers. What there is none of is left out."""
+    return [phrase for module in registered() if hasattr(module, "holdings") for phrase in module.holdings(user)]
 
 
 Row = TypeVar("Row", bound=models.Model)

@@ -62,13 +62,12 @@ class ModelCallAdmin(BigTableAdmin):
         context = {
             **self.admin_site.each_context(request),
             "title": _("Costs"),
-            "opts": self.opts,
             "days": days,
             "by": by,
             "periods": PERIODS,
             "splits": SPLITS,
             "named": [(name_of(str(by), name), sums) for name, sums in found.by_name.items()],
-            "daily": [(day, _of_day(found, day)) for day in reversed(found.days)],
+            "daily": [(day, _of_day(found, day)) for day in reversed(found.days) if found.by_day[day]],
             "total": found.total,
             "dollars_chart": chart(found, str(by), lambda sums: float(sums.dollars)),
             "tokens_chart": chart(found, str(by), lambda sums: sums.tokens),
@@ -164,7 +163,7 @@ def model_figures(request: HttpRequest) -> Iterable[Figure]:
     today, week = costs(1, zone, "model").total, costs(7, zone, "model").total
     yield Figure(
         _("Who answers"),
-        _("the built-in emulator") if emulator_in_use() else _("a configured model"),
+        _("Emulator") if emulator_in_use() else _("Model"),
         hint=_("No model is configured.") if emulator_in_use() else "",
         alarm=emulator_in_use(),
     )

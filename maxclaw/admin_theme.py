@@ -16,14 +16,22 @@ def holds(*permissions: str) -> Callable[[HttpRequest], bool]:
     return lambda request: request.user.has_perms(permissions)
 
 
+def _stands_at(link: Any) -> Callable[[HttpRequest], bool]:
+    """Whether the page is the list at `link` or one of its rows; pages of their own have entries of their own."""
+    return lambda request: request.path.startswith(str(link)) and request.path not in map(str, OWN_PAGES)
+
+
 def _rows(title: Any, icon: str, app: str, model: str, permission: str = "") -> Item:
     return {
         "title": title,
         "icon": icon,
         "link": reverse_lazy(f"admin:{app}_{model}_changelist"),
+        "active": _stands_at(reverse_lazy(f"admin:{app}_{model}_changelist")),
         "permission": holds(permission or f"{app}.view_{model}"),
     }
 
+
+HEALTH, COSTS = OWN_PAGES = (reverse_lazy("admin:agent_health"), reverse_lazy("admin:llm_modelcall_costs"))
 
 NAVIGATION: list[dict[str, Any]] = [
     {
@@ -32,13 +40,13 @@ NAVIGATION: list[dict[str, Any]] = [
             {
                 "title": _("Health"),
                 "icon": "monitor_heart",
-                "link": reverse_lazy("admin:agent_health"),
+                "link": HEALTH,
                 "permission": holds("threads.view_thread", "django_q.view_ormq"),
             },
             {
                 "title": _("Costs"),
                 "icon": "payments",
-                "link": reverse_lazy("admin:llm_modelcall_costs"),
+                "link": COSTS,
                 "permission": holds("llm.view_modelcall"),
             },
         ],

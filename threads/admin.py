@@ -13,8 +13,8 @@ from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllow
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.html import format_html
+from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import ngettext
 from unfold.admin import TabularInline
 
 from accounts import erasing
@@ -235,7 +235,7 @@ class MessageAdmin(PrivateTextAdmin, BigTableAdmin):
 
     private_fields = ("text", "search_text", "wire", "meta")
     what = What.MESSAGE
-    list_display = ("id", "thread", "owner", "generation", "role", "model", "is_error", "left_because", "created")
+    list_display = ("id", "thread", "owner", "generation", "role", "model", "failed", "left_because", "created")
     list_filter = ("role", "left_because", "is_error")
     search_fields = ("=id", "thread__channel", "owner__username")
     list_select_related = ("thread", "owner", "generation")
@@ -246,6 +246,10 @@ class MessageAdmin(PrivateTextAdmin, BigTableAdmin):
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
         return lookup == "thread__id__exact" or super().lookup_allowed(lookup, value, request)
+
+    @admin.display(description=_("failed"))
+    def failed(self, message: Message) -> str:
+        return gettext("failed") if message.is_error else ""
 
     def noted(self, request: HttpRequest, row: Message) -> dict[str, Any]:
         shown = super().noted(request, row)

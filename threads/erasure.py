@@ -5,6 +5,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from accounts import erasing
 from accounts.models import User
@@ -75,9 +76,13 @@ def export(user: User) -> Iterator[dict[str, Any]]:
         }
 
 
-def holdings(user: User) -> Iterator[tuple[str, int]]:
-    yield _("conversations"), Thread.objects.filter(owner=user).count()
-    yield _("messages"), Message.objects.filter(owner=user).count()
+def holdings(user: User) -> Iterator[str]:
+    threads = Thread.objects.filter(owner=user).count()
+    messages = Message.objects.filter(owner=user).count()
+    if threads:
+        yield ngettext("%(count)d conversation", "%(count)d conversations", threads) % {"count": threads}
+    if messages:
+        yield ngettext("%(count)d message", "%(count)d messages", messages) % {"count": messages}
 
 
 def also_erased(thread: Thread) -> Iterator[Thread]:
