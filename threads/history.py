@@ -41,11 +41,7 @@ def read_page(
     Rows that were rewound, hidden from the model, or written by the framework are left out. Raises HistoryRefused.
     """
     thread, generation = _find(viewer, channel, generation_id)
-    if not can_flow(Level.of_thread(thread), viewer.level):
-        raise HistoryRefused(
-            f"Conversation {thread.channel} exists, but its level ({level_name(thread)}) keeps its content from being "
-            "read here."
-        )
+    check_readable(viewer, thread)
     rows = Message.objects.filter(thread=thread, owner_id=viewer.owner_id, model_visible=True, wire__isnull=False)
     rows = rows.exclude(left_because=Message.LeftBecause.SUPERSEDED).exclude(
         role=Message.Role.EVENT, meta__source="framework"
@@ -56,6 +52,24 @@ def read_page(
         rows = rows.filter(pk__lt=before)
     newest = list(rows.select_related("generation").order_by("-id")[: ROWS_PER_PAGE + 1])
     return _page(thread, newest)
+
+
+def readable_thread(viewer: Viewer, channel: str) -> Thread:
+    """The conversation of the viewer's owner with this channel. Raises HistoryRefused: the unknown and another owner's
+    answer identically, one's own that the viewer's level forbids with its existence and level."""
+    thread, _generation = _find(viewer, channel, None)
+    check_readable(viewer, thread)
+    return thread
+
+
+def check_readable(viewer: Viewer, thread: Thread) -> None:
+    """Raise HistoryRefused, with its existence and level and no content, for a thread of one's own that the viewer's
+    level forbids."""
+    if not can_flow(Level.of_thread(thread), viewer.level):
+        raise HistoryRefused(
+            f"Conversation {thread.channel} exists, but its level ({level_name(thread)}) keeps its content from being "
+            "read here."
+        )
 
 
 def level_name(thread: Thread) -> str:

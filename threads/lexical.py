@@ -61,17 +61,19 @@ def tokens(text: str, initials: Container[str] | None = None) -> list[str]:
     return [
         token
         for found in _TOKEN.findall(fold(text))
-        for token in (
-            [found] if initials is not None and found[0] not in initials and found[0].isascii() else _tokens_of(found)
-        )
+        for token in (_words_of(found) if _SPACELESS_SIGN.match(found) else [_stem_if(found, initials)])
     ]
 
 
 def query_tokens(query: str) -> list[str]:
     """The distinct tokens of a query, without stop words unless it has nothing else."""
-    every = list(dict.fromkeys(pair for word in _TOKEN.findall(fold(query)) for pair in _with_words(word)))
-    telling = [token for token, word in every if word not in STOP_WORDS]
-    return list(dict.fromkeys(telling or [token for token, _word in every]))
+    return list(dict.fromkeys(token if is_spaceless(token) else stem(token) for token in query_words(query)))
+
+
+def query_words(query: str) -> list[str]:
+    """The same before stemming: distinct folded words, and pairs of signs of scripts without spaces."""
+    every = [word for found in _TOKEN.findall(fold(query)) for word in _words_of(found)]
+    return list(dict.fromkeys([word for word in every if word not in STOP_WORDS] or every))
 
 
 def bm25(query: str, texts: Mapping[Key, str], population: int = 0) -> dict[Key, float]:
@@ -124,6 +126,10 @@ def stem(word: str) -> str:
     return _stem(word) if _LATIN.fullmatch(word) else word
 
 
+def _stem_if(word: str, initials: Container[str] | None) -> str:
+    return stem(word) if initials is None or word[0] in initials else word
+
+
 @lru_cache(maxsize=100_000)
 def _stem(word: str) -> str:
     # A stemmer keeps the word it works on in itself, so each thread has its own.
@@ -133,16 +139,7 @@ def _stem(word: str) -> str:
     return str(stemmer.stemWord(word.replace("’", "'")))
 
 
-def _tokens_of(found: str) -> list[str]:
+def _words_of(found: str) -> list[str]:
     if not _SPACELESS_SIGN.match(found):
-        return [stem(found)]
-    if len(found) == 1:
-        return [found]
-    return [found[place : place + 2] for place in range(len(found) - 1)]
-
-
-def _with_words(found: str) -> list[tuple[str, str]]:
-    """Each token with the word that a list of stop words knows it by."""
-    if _SPACELESS_SIGN.match(found):
-        return [(token, token) for token in _tokens_of(found)]
-    return [(token, found.replace("’", "'")) for token in _tokens_of(found)]
+        return [found.replace("’", "'")]
+    return [found[place : place + 2] for place in range(max(len(found) - 1, 1))]

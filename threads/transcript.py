@@ -215,6 +215,27 @@ def tool_calls_in(wire: str | None) -> dict[str, Any]:
     return {block.get("id"): block.get("input") for block in json.loads(wire) if block.get("type") == "tool_use"}
 
 
+def tool_calls_labelled(wire: str | None) -> Iterator[tuple[str, str]]:
+    """Every string leaf of the arguments of the tool calls among a row's content blocks, in the order of
+    `search_text_of`, with where it stands: the tool's name and the keys that lead to it, such as `look.path`."""
+    if wire is None or '"tool_use"' not in wire:
+        return
+    for block in json.loads(wire):
+        if block.get("type") == "tool_use":
+            yield from _labelled(str(block.get("name")), block.get("input"))
+
+
+def _labelled(label: str, value: Any) -> Iterator[tuple[str, str]]:
+    if isinstance(value, str):
+        yield label, value
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            yield from _labelled(f"{label}.{key}", item)
+    elif isinstance(value, list):
+        for item in value:
+            yield from _labelled(label, item)
+
+
 def _message_of(thread: Thread, generation: Generation, row: NewMessage) -> Message:
     if row.blocks is not None and row.wire is not None:
         raise ValueError("Give blocks or wire, not both: they are the same content.")

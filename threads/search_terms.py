@@ -1,0 +1,98 @@
+"""What a literal query asks for: itself, word for word, and its words."""
+
+from dataclasses import dataclass
+
+import regex
+
+from maxclaw.text import visible
+from threads.history import HistoryRefused
+from threads.lexical import STOP_WORDS, is_spaceless, query_words, stem
+from threads.transcript import fold
+
+WORD_MIN_CHARS = 3
+WORD_MIN_CHARS_SPACELESS = 2
+QUERY_MAX_CHARS = 10_000
+MAX_NEEDLES = 24
+QUOTES = "\"'`“”„‘’‚«»‹›「」『』《》"
+
+PUNCTUATION = QUOTES + ".,;:!?…()[]{}<>，。；：！？（）【】、"
+
+# Letters and digits, with hyphens and apostrophes inside: a word that a text may have in another form.
+_PLAIN = regex.compile(r"[\p{L}\p{M}\p{N}]+(?:[-'’][\p{L}\p{M}\p{N}]+)*")
+_PICTURE = regex.compile(r"\p{Extended_Pictographic}(?<!\p{ASCII})")
+
+EMPTY_QUERY = "The query is empty: say what to search for."
+SHORT_QUERY = (
+    f"The query is too short: give at least {WORD_MIN_CHARS} characters, or {WORD_MIN_CHARS_SPACELESS} in a script "
+    "that writes without spaces."
+)
+LONG_QUERY = f"The query is too long: give at most {QUERY_MAX_CHARS:,} characters."
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What is searched for, all but `query` folded as `search_text` is. `whole` is the query without spaces and quotes
+    around it, as far as what is left is long enough: whatever holds it as given holds that too. `needles` are the
+    pieces of which a text with one of its words holds one: words, or where they begin as all their forms do.
+    `compounds` are the words that are taken as they stand, such as a path."""
+
+    query: str
+    whole: str
+    needles: tuple[str, ...]
+    compounds: tuple[str, ...]
+
+
+def terms_of(query: str) -> Terms:
+    """The terms of a query. Raises HistoryRefused, with what to change, for one that asks for nothing."""
+    query = visible(query)
+    if not query.strip():
+        raise HistoryRefused(EMPTY_QUERY)
+    if len(query) > QUERY_MAX_CHARS:
+        raise HistoryRefused(LONG_QUERY)
+    bare = query.strip()
+    variants = [variant for variant in (query, bare, bare.strip(QUOTES)) if _is_term(variant)]
+    words = [word for part in bare.split() if _is_term(word := part.strip(QUOTES))]
+    if not variants:
+        raise HistoryRefused(SHORT_QUERY)
+    folded = list(dict.fromkeys(map(fold, words)))
+    telling = [word for word in folded if word.strip(PUNCTUATION) not in STOP_WORDS] or folded
+    compounds = [word for word in telling if _is_compound(word)]
+    return Terms(
+        query=query,
+        whole=fold(variants[-1]),
+        needles=_needles([word for word in telling if word not in compounds], compounds),
+        compounds=tuple(compounds),
+    )
+
+
+def _is_compound(word: str) -> bool:
+    """Whether a word is taken as it stands, signs included: a path, an address, an identifier."""
+    return not is_spaceless(word) and _PLAIN.fullmatch(word.strip(PUNCTUATION)) is None
+
+
+def _is_term(text: str) -> bool:
+    """Whether text is long enough to be searched for. A picture says as much as a word."""
+    if len(text) >= WORD_MIN_CHARS:
+        return bool(text.strip())
+    if _PICTURE.search(text):
+        return True
+    return len(text) >= WORD_MIN_CHARS_SPACELESS and is_spaceless(text)
+
+
+def _needles(plain: list[str], compounds: list[str]) -> tuple[str, ...]:
+    """What every text that has a word of the query, in any form, holds at least one of; no needle inside another. The
+    longest ones where there are too many."""
+    parts = [part for word in plain for part in query_words(word)]
+    beginnings = {beginning for part in parts if _is_term(beginning := _beginning(part))}
+    needles: list[str] = []
+    for candidate in sorted({*beginnings, *compounds}, key=lambda needle: (len(needle), needle)):
+        if not any(needle in candidate for needle in needles):
+            needles.append(candidate)
+    return tuple(sorted(needles, key=len, reverse=True)[:MAX_NEEDLES])
+
+
+def _beginning(word: str) -> str:
+    """What the forms of a word have in common at their start, where that is long enough to be searched for."""
+    root = stem(word)
+    shared = next((place for place, pair in enumerate(zip(word, root, strict=False)) if pair[0] != pair[1]), len(root))
+    return word[:shared] if shared >= WORD_MIN_CHARS else word
