@@ -9,9 +9,10 @@ Kinds and bodies (the reducers in `chat/snapshot.py` and `static/chat/state.js` 
 | reset | {"message": id}: empty a streaming answer, it is asked again |
 | tool | {"message": id, "call": ToolView}: insert or replace a call of that message |
 | queued | {"item": ItemView} |
-| unqueued | {"item": id} |
+| unqueued | {"item": id}; with "withdrawn": ItemView when the user took the words back |
 | state | {"thread": ThreadView, "turn": TurnView or null} |
 | anew | {}: so much changed at once that a fresh snapshot says it best |
+| gone | {}: the conversation was deleted |
 """
 
 import json

@@ -83,6 +83,7 @@ def tool_view(call: ToolCall, result: Message | None = None) -> View:
             "chars": len(result.text),
             "is_error": result.is_error,
         },
+        "started": call.started.isoformat() if call.started else None,
         "duration_ms": call.duration_ms,
     }
 
@@ -93,8 +94,10 @@ def message_view(
     calls: Iterable[ToolCall] = (),
     text: str | None = None,
     thinking: str = "",
+    superseded: bool | None = None,
 ) -> View:
-    """One row; `ordinal` is its generation's. A streaming answer's text so far comes from its events."""
+    """One row; `ordinal` is its generation's. A streaming answer's text so far comes from its events. "code" says which
+    notice it is, blank for what is none."""
     return {
         "id": message.pk,
         "role": message.role,
@@ -103,29 +106,50 @@ def message_view(
         "state": message.meta.get("state", COMPLETE),
         "created": message.created.isoformat(),
         "generation": ordinal,
-        "superseded": message.left_because == Message.LeftBecause.SUPERSEDED,
+        "superseded": message.left_because == Message.LeftBecause.SUPERSEDED if superseded is None else superseded,
         "notice": bool(message.meta.get("notice")),
+        "code": str(message.meta.get("notice") or ""),
         "tool_calls": [tool_view(call) for call in calls],
     }
 
 
-def message_views(thread: Thread, before_id: int | None = None, limit: int = 100) -> list[View]:
-    """The newest rows a person sees, ascending, older than `before_id`: three queries, and one for each streaming
-    answer. Event rows are shown when they are notices to the person."""
+def message_views(
+    thread: Thread, before_id: int | None = None, limit: int = 100, after_id: int | None = None
+) -> list[View]:
+    """The newest rows a person sees, ascending, older than `before_id`; with `after_id` the oldest newer than that.
+    Four queries at most, and one for each streaming answer.
+
+    Event rows are shown when they are notices to the person. A row that was copied within the thread stands once, in
+    its own place, and counts as rewound only when its copies are too.
+    """
     rows = Message.objects.filter(thread=thread, owner_id=thread.owner_id).exclude(role=Message.Role.TOOL)
-    rows = rows.exclude(role=Message.Role.EVENT, meta__notice__isnull=True)
+    rows = rows.exclude(role=Message.Role.EVENT, meta__notice__isnull=True).exclude(copied_from__thread_id=thread.pk)
     if before_id is not None:
         rows = rows.filter(id__lt=before_id)
-    page = list(rows.select_related("generation").order_by("-id")[:limit])[::-1]
+    if after_id is not None:
+        page = list(rows.filter(id__gt=after_id).select_related("generation").order_by("id")[:limit])
+    else:
+        page = list(rows.select_related("generation").order_by("-id")[:limit])[::-1]
     calls = _calls_by_message([row.pk for row in page])
-    return [_row_view(row, calls[row.pk]) for row in page]
+    rewound = _rewound(thread, page)
+    return [_row_view(row, calls[row.pk], row.pk in rewound) for row in page]
 
 
-def _row_view(row: Message, calls: Sequence[ToolCall]) -> View:
+def _rewound(thread: Thread, page: Sequence[Message]) -> set[int]:
+    left = {row.pk for row in page if row.left_because == Message.LeftBecause.SUPERSEDED}
+    if not left:
+        return left
+    copies = Message.objects.filter(thread=thread, copied_from_id__in=left)
+    standing = copies.exclude(left_because=Message.LeftBecause.SUPERSEDED).values_list("copied_from_id", flat=True)
+    return left - {source for source in standing if source is not None}
+
+
+def _row_view(row: Message, calls: Sequence[ToolCall], superseded: bool) -> View:
+    ordinal = row.generation.ordinal
     if row.meta.get("state") == STREAMING:
         text, thinking = streamed_so_far(row)
-        return message_view(row, row.generation.ordinal, calls, text=text, thinking=thinking)
-    return message_view(row, row.generation.ordinal, calls)
+        return message_view(row, ordinal, calls, text=text, thinking=thinking, superseded=superseded)
+    return message_view(row, ordinal, calls, superseded=superseded)
 
 
 def _calls_by_message(message_ids: list[int]) -> dict[int, list[ToolCall]]:

@@ -37,6 +37,10 @@ def _earlier(user: User, frame: Frame) -> dict[str, Any]:
     return replay.earlier_messages(user, frame["channel"], frame["before"])
 
 
+def _later(user: User, frame: Frame) -> dict[str, Any]:
+    return replay.later_messages(user, frame["channel"], frame["since"])
+
+
 # "close" and "ping" touch nothing of anybody's and have no action.
 ACTIONS: dict[str, Action] = {
     "open": _open,
@@ -44,4 +48,5 @@ ACTIONS: dict[str, Action] = {
     "stop": _stop,
     "answer": _answer,
     "earlier": _earlier,
+    "later": _later,
 }

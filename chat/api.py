@@ -12,6 +12,7 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from accounts.models import User
+from agent import conversations as whole
 from agent.projection import item_view, thread_view
 from agent.questions import answer_question
 from agent.refusals import Refused
@@ -31,6 +32,8 @@ REFUSED = {**NOT_FOUND, 409: shapes.ErrorShape}
 # Everything else that is refused is a conflict with how the conversation stands.
 STATUS_OF_CODE = {
     "no-such-thread": status.HTTP_404_NOT_FOUND,
+    "no-such-message": status.HTTP_404_NOT_FOUND,
+    "no-such-generation": status.HTTP_404_NOT_FOUND,
     "empty": status.HTTP_400_BAD_REQUEST,
     "bad-key": status.HTTP_400_BAD_REQUEST,
     "too-long": status.HTTP_413_REQUEST_ENTITY_TOO_LARGE,
@@ -103,6 +106,11 @@ class ThreadDetail(Endpoint):
         access_thread(self.user, channel)
         values = self.checked(shapes.Rename, request.data)
         return Response(thread_view(conversations.rename_conversation(self.user, channel, values["title"])))
+
+    @extend_schema(responses={200: shapes.ThreadShape, **REFUSED})
+    def delete(self, request: Request, channel: str) -> Response:
+        """Delete it: out of sight at once, and for ten minutes it can be taken back (`undelete`)."""
+        return Response(thread_view(whole.delete(self.user, channel)))
 
 
 class ThreadArchive(Endpoint):

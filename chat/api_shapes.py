@@ -45,6 +45,37 @@ class ResultShape(serializers.Serializer[dict[str, Any]]):
     is_error = serializers.BooleanField()
 
 
+class TextShape(serializers.Serializer[dict[str, Any]]):
+    """The whole text of one message."""
+
+    id = serializers.IntegerField()
+    role = serializers.ChoiceField(choices=["user", "assistant", "tool", "event"])
+    text = serializers.CharField()
+    is_error = serializers.BooleanField()
+
+
+class SummaryShape(serializers.Serializer[dict[str, Any]]):
+    """How a generation of a conversation ended."""
+
+    ordinal = serializers.IntegerField()
+    summary = serializers.CharField()
+    reason = serializers.CharField()
+    started = serializers.DateTimeField()
+    ended = serializers.DateTimeField(allow_null=True)
+
+
+class MeterShape(serializers.Serializer[dict[str, Any]]):
+    """How full the context is, and what the conversation has cost."""
+
+    model = serializers.CharField(help_text="The model of the last request, or the one that would answer.")
+    budget = serializers.IntegerField(allow_null=True, help_text="Tokens that a context may hold.")
+    live_tokens = serializers.IntegerField(allow_null=True, help_text="Null before the first request.")
+    cache_read_share = serializers.FloatField(allow_null=True, help_text="Of the last request, 0 to 1.")
+    cost = serializers.CharField(help_text="List price of all calls in dollars, as far as it is known.")
+    cost_unknown = serializers.IntegerField(help_text="Calls without a price: the sum is then a lower bound.")
+    choices = serializers.ListField(child=serializers.CharField(), help_text="Models that may be picked.")
+
+
 class ToolCallShape(serializers.Serializer[dict[str, Any]]):
     """One tool call of an answer."""
 
@@ -55,6 +86,7 @@ class ToolCallShape(serializers.Serializer[dict[str, Any]]):
         choices=["pending", "running", "waiting", "done", "failed", "refused", "interrupted"]
     )
     result = ResultShape(allow_null=True)
+    started = serializers.DateTimeField(allow_null=True)
     duration_ms = serializers.IntegerField(allow_null=True)
 
 
@@ -71,6 +103,7 @@ class MessageShape(serializers.Serializer[dict[str, Any]]):
     generation = serializers.IntegerField()
     superseded = serializers.BooleanField()
     notice = serializers.BooleanField()
+    code = serializers.CharField(help_text="Which notice it is; blank for what is none.")
     tool_calls = ToolCallShape(many=True)
 
 
@@ -98,6 +131,9 @@ class SnapshotShape(serializers.Serializer[dict[str, Any]]):
     messages = MessageShape(many=True)
     has_earlier = serializers.BooleanField()
     queued = ItemShape(many=True)
+    rewound = serializers.IntegerField(
+        allow_null=True, help_text="Last message before the newest rewind that can be undone; null: there is none."
+    )
     event = serializers.IntegerField(help_text="Number of the last event that is in it.")
 
 
@@ -146,13 +182,33 @@ class Rename(serializers.Serializer[dict[str, Any]]):
     title = Words(max_length=200)
 
 
+KEY_HELP = "Sending again with the same key is the same send: printable ASCII."
+
+
+class Key(serializers.Serializer[dict[str, Any]]):
+    """What makes a repeated request the same one."""
+
+    key = serializers.RegexField(r"^[!-~]{1,100}$", help_text=KEY_HELP)
+
+
+class ModelChoice(serializers.Serializer[dict[str, Any]]):
+    """Which model answers."""
+
+    model = serializers.CharField(allow_blank=True, max_length=100, help_text="Blank: the server's choice.")
+
+
+class AcceptedShape(serializers.Serializer[dict[str, Any]]):
+    """What will be done."""
+
+    code = serializers.CharField()
+    reason = serializers.CharField()
+
+
 class NewMessage(serializers.Serializer[dict[str, Any]]):
     """Words for the conversation. Its length is judged where every message's is."""
 
     text = Words(trim_whitespace=False, allow_blank=True)
-    key = serializers.RegexField(
-        r"^[!-~]{1,100}$", help_text="Sending again with the same key is the same send: printable ASCII."
-    )
+    key = serializers.RegexField(r"^[!-~]{1,100}$", help_text=KEY_HELP)
 
 
 class StopRequest(serializers.Serializer[dict[str, Any]]):

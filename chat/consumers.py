@@ -136,8 +136,8 @@ class ChatConsumer(AsyncConsumer):
             await self._open(frame)
             return
         outcome = await self._in_session(ACTIONS[kind], frame)
-        if kind == "earlier":
-            await self._send_frame({"type": "earlier", "channel": frame["channel"], **outcome})
+        if kind in ("earlier", "later"):
+            await self._send_frame({"type": kind, "channel": frame["channel"], **outcome})
         elif kind == "send":
             # The item's event goes first, so that the page can swap the words it shows as on their way for
             # it.
@@ -199,7 +199,8 @@ class ChatConsumer(AsyncConsumer):
         open_thread = self.opened.get(message["thread"])
         if open_thread is None or message["number"] <= open_thread.last:
             return
-        if message["number"] == open_thread.last + 1 and message.get("body") is not None:
+        told = message.get("body") is not None and message["kind"] not in replay.TOLD_BY_SNAPSHOT
+        if told and message["number"] == open_thread.last + 1:
             event = {name: message[name] for name in ("number", "kind", "body")}
             if needs_rendering(event):
                 event = await sync_to_async(present_event, thread_sensitive=False)(event)

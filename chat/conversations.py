@@ -7,6 +7,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from accounts.models import User
+from agent import revising
 from agent.bell import ring
 from agent.events import emit
 from agent.projection import thread_view, turn_view
@@ -51,6 +52,14 @@ def existing(user: User, thread_ids: list[int]) -> set[int]:
 def create_conversation(user: User, *, title: str = "") -> Thread:
     """A new, empty conversation of the user's."""
     thread = lifecycle.create_thread(user, title=title)
+    ring("list", {"owner": user.pk})
+    return thread
+
+
+@transaction.atomic
+def fork_conversation(user: User, channel: str, message_id: int) -> Thread:
+    """A new conversation that begins with another one's, up to a message. Raises Refused."""
+    thread = revising.fork(user, channel, message_id)
     ring("list", {"owner": user.pk})
     return thread
 

@@ -9,6 +9,7 @@ else.
 | stop | channel, frame |
 | answer | channel, call, text |
 | earlier | channel, before (message id) |
+| later | channel, since (message id) |
 | ping | |
 """
 
@@ -59,6 +60,7 @@ SHAPES: dict[str, dict[str, Check]] = {
     "stop": {"channel": _is_text, "frame": _is_id},
     "answer": {"channel": _is_text, "call": _is_id, "text": _is_text},
     "earlier": {"channel": _is_text, "before": _is_id},
+    "later": {"channel": _is_text, "since": _is_id},
     "ping": {},
 }
 # "after" alone may be left out: a page that has seen nothing yet.

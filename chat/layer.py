@@ -18,6 +18,7 @@ from maxclaw.database_threads import in_database
 
 CAPACITY = 1_000
 RESYNC = {"type": "resync"}
+CHANGE_THE_LIST = {"state", "anew", "gone"}
 
 
 class MessageTooLarge(ValueError):
@@ -52,6 +53,8 @@ class NotifyChannelLayer(InMemoryChannelLayer):
 
     def __init__(self, capacity: int = CAPACITY, **options: Any) -> None:
         super().__init__(capacity=capacity, **options)
+        self.channels: dict[str, asyncio.Queue[tuple[float, dict[str, Any]]]]
+        self.groups: dict[str, dict[str, float]]
         self._loop: asyncio.AbstractEventLoop | None = None
         self._listening: asyncio.Task[None] | None = None
 
@@ -61,7 +64,8 @@ class NotifyChannelLayer(InMemoryChannelLayer):
         if self._loop is not loop:
             # Queues belong to the loop they were made in; nothing of an ended loop can be delivered.
             self._loop, self._listening = loop, None
-            self.channels, self.groups = {}, {}
+            self.channels = {}
+            self.groups = {}
         task = self._listening
         if task is None or (task.done() and (task.cancelled() or task.exception() is not None)):
             task = self._listening = loop.create_task(self._subscribe())
@@ -118,8 +122,8 @@ class NotifyChannelLayer(InMemoryChannelLayer):
     async def _on_event(self, payload: dict[str, Any]) -> None:
         message = {name: value for name, value in payload.items() if name != "topic"}
         await self._deliver(thread_group(payload["thread"]), {"type": "thread.event", **message})
-        if payload["kind"] == "state":
-            # Title, state or time changed: so did the list that every page of the owner shows.
+        if payload["kind"] in CHANGE_THE_LIST:
+            # Title, state or time changed, or it went or came back: so did the list that every page shows.
             await self._deliver(user_group(payload["owner"]), {"type": "list.changed"})
 
     async def _on_list(self, payload: dict[str, Any]) -> None:

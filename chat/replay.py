@@ -7,13 +7,15 @@ from typing import Any
 from accounts.models import User
 from agent.models import TurnEvent
 from chat.presentation import present_event, present_messages
-from chat.snapshot import earlier, last_event, snapshot
+from chat.snapshot import earlier, last_event, later, snapshot
 from threads.access import NoSuchThread, access_thread
 from threads.models import Thread
 
 BATCH_EVENTS = 200
 # A client further behind than this is served faster by a snapshot.
 REPLAYED_MAX_EVENTS = 2_000
+# What these say is said by a snapshot, or by its refusal.
+TOLD_BY_SNAPSHOT = {"anew", "gone"}
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,12 @@ def earlier_messages(user: User, channel: str, before: int) -> dict[str, Any]:
     return {**page, "messages": present_messages(page["messages"])}
 
 
+def later_messages(user: User, channel: str, since: int) -> dict[str, Any]:
+    """The page of messages after one of them, presented. Raises NoSuchThread."""
+    page = later(access_thread(user, channel), since)
+    return {**page, "messages": present_messages(page["messages"])}
+
+
 def read_next(thread: Thread, after: int | None) -> Next:
     """Events after `after`, without gaps and at most a batch, or a snapshot."""
     if after is None:
@@ -58,6 +66,8 @@ def read_next(thread: Thread, after: int | None) -> Next:
         for number, kind, body in rows.order_by("number").values_list("number", "kind", "body")[:BATCH_EVENTS]
     ]
     if not events or events[0]["number"] != after + 1 or events[-1]["number"] != after + len(events):
+        return _fresh(thread)
+    if any(event["kind"] in TOLD_BY_SNAPSHOT for event in events):
         return _fresh(thread)
     return Next(events[-1]["number"], events=[present_event(event) for event in events])
 

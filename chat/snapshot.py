@@ -4,8 +4,9 @@
 equals a fresh snapshot, whichever side did the work. `tests/chat/test_state_replay.py` holds both to it.
 
 Snapshot: {"thread": ThreadView, "turn": TurnView or None, "messages": [MessageView], newest page, ascending
-by id, "has_earlier": bool, "queued": [ItemView], "event": number of the last event that is in it}. The views
-are `agent/projection.py`'s.
+by id, "has_earlier": bool, "queued": [ItemView], "rewound": id of the last row that stood before the newest rewind that
+can be undone, or None, "event": number of the last event that is in it}. The views are `agent/projection.py`'s. After
+an event that changed too much to be told ("anew", "gone") it has "stale": true, until a fresh one takes its place.
 """
 
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from django.db.models import Max
 
 from agent.models import TurnEvent
 from agent.projection import message_views, queued_views, thread_view, turn_view
+from threads.copying import rewound_to
 from threads.models import Thread
 
 PAGE_MESSAGES = 100
@@ -55,6 +57,7 @@ def snapshot(thread: Thread, *, page: int = PAGE_MESSAGES) -> Snapshot:
             "messages": messages,
             "has_earlier": has_earlier,
             "queued": queued_views(current),
+            "rewound": rewound_to(current),
             "event": last_event(current),
         }
 
@@ -63,6 +66,12 @@ def earlier(thread: Thread, before_id: int, page: int = PAGE_MESSAGES) -> dict[s
     """The `page` messages before `before_id`: {"messages", "has_earlier"}."""
     messages, has_earlier = _page(thread, before_id, page)
     return {"messages": messages, "has_earlier": has_earlier}
+
+
+def later(thread: Thread, after_id: int, page: int = PAGE_MESSAGES) -> dict[str, Any]:
+    """The `page` messages after `after_id`: {"messages", "has_later"}."""
+    views = message_views(thread, after_id=after_id, limit=page + 1)
+    return {"messages": views[:page], "has_later": len(views) > page}
 
 
 def last_event(thread: Thread) -> int:
@@ -148,6 +157,10 @@ def _state(_state_before: Snapshot, body: View) -> View:
     return {"thread": body["thread"], "turn": body["turn"]}
 
 
+def _stale(_state_before: Snapshot, _body: View) -> View:
+    return {"stale": True}
+
+
 _REDUCERS = {
     "message": _message,
     "delta": _delta,
@@ -156,4 +169,6 @@ _REDUCERS = {
     "queued": _queued,
     "unqueued": _unqueued,
     "state": _state,
+    "anew": _stale,
+    "gone": _stale,
 }

@@ -4,15 +4,36 @@ from csp.constants import UNSAFE_INLINE
 from csp.decorators import csp_update
 from django.contrib.auth.decorators import login_required
 from django.contrib.auth.views import LogoutView
-from django.urls import path
+from django.urls import include, path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
-from chat import api, pages
+from chat import api, api_details, api_revising, pages
 
 # The browsable schema styles its elements in place. Its script comes from an address of its own.
 schema_page = csp_update({"style-src": [UNSAFE_INLINE]})(
     login_required(SpectacularSwaggerSplitView.as_view(url_name="api-schema"))
 )
+
+conversation = [
+    path("", api.ThreadDetail.as_view(), name="api-thread"),
+    path("archive/", api.ThreadArchive.as_view(), name="api-archive"),
+    path("unarchive/", api.ThreadUnarchive.as_view(), name="api-unarchive"),
+    path("undelete/", api_revising.ThreadUndelete.as_view(), name="api-undelete"),
+    path("messages/", api.MessageList.as_view(), name="api-messages"),
+    path("messages/<int:message>/", api_details.MessageText.as_view(), name="api-text"),
+    path("messages/<int:message>/edit/", api_revising.MessageEdit.as_view(), name="api-edit"),
+    path("messages/<int:message>/rewind/", api_revising.MessageRewind.as_view(), name="api-rewind"),
+    path("messages/<int:message>/fork/", api_revising.MessageFork.as_view(), name="api-fork"),
+    path("undo-rewind/", api_revising.ThreadUndoRewind.as_view(), name="api-undo-rewind"),
+    path("retry/", api_revising.ThreadRetry.as_view(), name="api-retry"),
+    path("queued/<int:item>/", api_revising.QueuedItem.as_view(), name="api-queued"),
+    path("stop/", api.ThreadStop.as_view(), name="api-stop"),
+    path("answer/", api.ThreadAnswer.as_view(), name="api-answer"),
+    path("model/", api_revising.ThreadModel.as_view(), name="api-model"),
+    path("renew/", api_revising.ThreadRenew.as_view(), name="api-renew"),
+    path("meter/", api_details.ThreadMeter.as_view(), name="api-meter"),
+    path("generations/<int:ordinal>/", api_details.GenerationSummary.as_view(), name="api-generation"),
+]
 
 urlpatterns = [
     path("", pages.chat_page, name="chat"),
@@ -21,12 +42,7 @@ urlpatterns = [
     path("logout/", LogoutView.as_view(), name="logout"),
     path("language/", pages.choose_language, name="set_language"),
     path("api/threads/", api.ThreadList.as_view(), name="api-threads"),
-    path("api/threads/<slug:channel>/", api.ThreadDetail.as_view(), name="api-thread"),
-    path("api/threads/<slug:channel>/archive/", api.ThreadArchive.as_view(), name="api-archive"),
-    path("api/threads/<slug:channel>/unarchive/", api.ThreadUnarchive.as_view(), name="api-unarchive"),
-    path("api/threads/<slug:channel>/messages/", api.MessageList.as_view(), name="api-messages"),
-    path("api/threads/<slug:channel>/stop/", api.ThreadStop.as_view(), name="api-stop"),
-    path("api/threads/<slug:channel>/answer/", api.ThreadAnswer.as_view(), name="api-answer"),
+    path("api/threads/<slug:channel>/", include(conversation)),
     path("api/schema/", SpectacularAPIView.as_view(), name="api-schema"),
     path("api/", schema_page, name="api-docs"),
 ]

@@ -126,7 +126,7 @@ PARAMETERS = {
     "content_type_id": "thread",
 }
 # Not of anybody: names of apps, parts of the schema, the admin's catch-all.
-FREE_PARAMETERS = {"app_label": "threads", "url": "nothing", "format": ".json", "section": "x"}
+FREE_PARAMETERS = {"app_label": "threads", "url": "nothing", "format": ".json", "section": "x", "ordinal": "1"}
 # What a body may ask for, all at once: serializers take what they know.
 BODY_NAMES = {"frame": "frame", "call": "call", "message": "message", "item": "item", "before": "message"}
 
@@ -220,6 +220,7 @@ FIELDS = {
     "frame": "frame",
     "call": "call",
     "before": "message",
+    "since": "message",
     "item": "item",
     "message": "message",
     "generation": "generation",

@@ -103,6 +103,12 @@ def undo_rewind(thread: Thread, *, acting_user: User) -> Generation:
     return generation
 
 
+def rewound_to(thread: Thread) -> int | None:
+    """Id of the last row that stood when the newest rewind that can be undone was made; None without one."""
+    event = _newest_rewind(thread)
+    return None if event is None else int(event.meta["rewind"]["last"])
+
+
 def with_live_copy(thread_id: int) -> Q:
     """Superseded rows of a thread that count as live, because a copy of theirs in the same thread is."""
     return Q(left_because=SUPERSEDED) & Q(

@@ -53,19 +53,20 @@ def event_body(random_: random.Random, kind: str) -> dict[str, Any]:
             "thread": thread_view(random_),
             "turn": random_.choice([None, {"frame": 1, "state": "running", "level": 3}]),
         },
+        "anew": dict,
         "unheard-of": lambda: {"anything": 1},
     }
     return bodies[kind]()
 
 
-KINDS = ["message", "delta", "reset", "tool", "queued", "unqueued", "state", "unheard-of"]
+KINDS = ["message", "delta", "reset", "tool", "queued", "unqueued", "state", "anew", "unheard-of"]
 
 
 def random_history(seed: int, length: int = 40) -> tuple[dict[str, Any], list[Event]]:
     """A snapshot and the events after it; some events come again."""
     random_ = random.Random(seed)
     first = random_.randrange(1, 6)
-    start = {
+    start: dict[str, Any] = {
         "thread": thread_view(random_),
         "turn": None,
         "messages": [message_view(random_, number) for number in range(first, first + random_.randrange(4))],
@@ -73,7 +74,7 @@ def random_history(seed: int, length: int = 40) -> tuple[dict[str, Any], list[Ev
         "queued": [item_view(random_, 1)] if random_.random() < 0.5 else [],
         "event": random_.randrange(100),
     }
-    events = []
+    events: list[Event] = []
     for number in range(start["event"] + 1, start["event"] + 1 + length):
         kind = random_.choice(KINDS)
         events.append({"number": number, "kind": kind, "body": event_body(random_, kind)})
