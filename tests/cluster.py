@@ -15,17 +15,31 @@ PREFIX = "maxclaw-tests-"
 UNSAFE_AND_FAST = ["fsync=off", "synchronous_commit=off", "full_page_writes=off", "max_wal_size=4GB"]
 
 
-class TemporaryCluster:
-    """A cluster in a folder of its own. A lock marks it as in use; the folder of a killed run is removed by
-    the next."""
+class RunFolder:
+    """The temporary folder of one test run. A lock marks it as in use; that of a killed run is removed by the next."""
 
-    def __init__(self, options: Sequence[str] = UNSAFE_AND_FAST) -> None:
+    def __init__(self) -> None:
         remove_left_over()
-        self.folder = Path(tempfile.mkdtemp(prefix=PREFIX))
-        self.lock = os.open(self.folder / "run.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
+        self.path = Path(tempfile.mkdtemp(prefix=PREFIX))
+        self.lock = os.open(self.path / "run.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC)
         try_lock(self.lock)
-        self.folder.chmod(0o755)  # run as root, the server is another user
-        self.cluster = Cluster(self.folder, self.folder / "run", options=options, death_signal=signal.SIGQUIT)
+        self.path.chmod(0o755)  # run as root, the server is another user
+        self.data_dir = self.path / "data"
+        (self.data_dir / "static").mkdir(parents=True)
+
+    def remove(self) -> None:
+        shutil.rmtree(self.path, ignore_errors=True)
+        os.close(self.lock)
+
+
+class TemporaryCluster:
+    """A server with `options` for its command line, in a run's folder, or else in one that goes with it."""
+
+    def __init__(self, options: Sequence[str] = UNSAFE_AND_FAST, folder: RunFolder | None = None) -> None:
+        self.removes_folder = folder is None
+        self.folder = folder or RunFolder()
+        path = self.folder.path
+        self.cluster = Cluster(path, path / "run", options=options, death_signal=signal.SIGQUIT)
         self.url = f"postgresql://{DATABASE_USER}@/{DATABASE_NAME}?host={self.cluster.socket_dir}"
 
     def start(self) -> None:
@@ -35,8 +49,8 @@ class TemporaryCluster:
         if self.cluster.process is not None:
             self.cluster.process.send_signal(signal.SIGQUIT)  # no checkpoint: the folder goes anyway
         self.cluster.stop()
-        shutil.rmtree(self.folder, ignore_errors=True)
-        os.close(self.lock)
+        if self.removes_folder:
+            self.folder.remove()
 
 
 def remove_left_over() -> None:

@@ -6,14 +6,11 @@ money. Only DATABASE_URL counts: set, the run uses that server instead of a temp
 """
 
 import os
-import shutil
-import tempfile
 from collections.abc import Generator
-from pathlib import Path
 
 import pytest
 
-from tests.cluster import TemporaryCluster
+from tests.cluster import RunFolder, TemporaryCluster
 
 _key = pytest.StashKey[TemporaryCluster]()
 
@@ -23,12 +20,11 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None
     for name in list(os.environ):
         if name.startswith(("MAXCLAW_", "ANTHROPIC_")) or name == "DATABASE_LISTEN_URL":
             del os.environ[name]
-    data_dir = tempfile.mkdtemp(prefix="maxclaw-data-")
-    early_config.add_cleanup(lambda: shutil.rmtree(data_dir, ignore_errors=True))
-    os.environ["MAXCLAW_DATA_DIR"] = data_dir
-    (Path(data_dir) / "static").mkdir()
+    folder = RunFolder()
+    early_config.add_cleanup(folder.remove)
+    os.environ["MAXCLAW_DATA_DIR"] = str(folder.data_dir)
     if not os.environ.get("DATABASE_URL"):
-        cluster = TemporaryCluster()
+        cluster = TemporaryCluster(folder=folder)
         early_config.stash[_key] = cluster
         early_config.add_cleanup(cluster.stop)
         os.environ["DATABASE_URL"] = cluster.url
