@@ -1,7 +1,8 @@
-"""A process that runs turns like the server does and kills itself at one named point of a turn.
+"""Processes that run turns like the server does and kill themselves at one named point of a turn.
 
-Started as `python -m tests.agent.crashing_process POINT`: `POINT` is a key of POINTS. It dies by SIGKILL, so nothing
-of it gets to clean up. It stands in for the ASGI process: the same bell, the same runner, no pages.
+Each line on standard input is a point (a key of POINTS or RENEWAL_POINTS, or "nowhere"); for each, a child is forked
+from this loaded but idle process, and says "running PID". It dies by SIGKILL, so nothing of it gets to clean up. It
+stands in for the ASGI process: the same bell, the same runner, no pages.
 """
 
 import asyncio
@@ -81,14 +82,29 @@ async def run() -> None:
 
     await Bell.shared().start()
     await Runner().start()
-    sys.stdout.write("running\n")
+    sys.stdout.write(f"running {os.getpid()}\n")
     sys.stdout.flush()
     await asyncio.Event().wait()
+
+
+def serve() -> None:
+    """Fork a child for each point asked for, until standard input ends."""
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # a dead child leaves no entry, so that its end can be seen
+    sys.stdout.write("ready\n")
+    sys.stdout.flush()
+    for line in sys.stdin:
+        if os.fork() == 0:
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            die_with_parent(os.getppid())
+            if line.strip() != "nowhere":
+                plant(line.strip())
+            asyncio.run(run())
 
 
 if __name__ == "__main__":
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "maxclaw.settings")
     django.setup()
-    if sys.argv[1] != "nowhere":
-        plant(sys.argv[1])
-    asyncio.run(run())
+    import agent.runner  # noqa: F401  # loaded before the fork, once for all children
+    from maxclaw.processes import die_with_parent
+
+    serve()

@@ -3,6 +3,7 @@ and the next message is answered."""
 
 import contextlib
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -30,43 +31,80 @@ WORDS = "Please read the history twice and count to six."
 COUNTED = [f"{word} " for word in ["one", "two", "three", "four", "five", "six"]]
 
 
-@contextlib.contextmanager
-def turn_process(emulator, point):
+class TurnProcess:
+    """One running child."""
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+
+    def wait(self, seconds: float) -> None:
+        """Wait for its end."""
+        wait_until(lambda: not self.alive(), seconds)
+
+    def alive(self) -> bool:
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return False
+        return True
+
+
+@pytest.fixture(scope="module")
+def nursery(emulator_process, django_db_setup):
+    """The process that children are forked from: loading the project once, not for each of them."""
     environment = {
         **os.environ,
         "DATABASE_URL": database_url(),
-        "MAXCLAW_EMULATOR_URL": emulator.base_url,
+        "MAXCLAW_EMULATOR_URL": emulator_process.base_url,
         "MAXCLAW_POLL_SECONDS": "1",
         "MAXCLAW_DATA_DIR": str(django_settings.DATA_DIR),
     }
     process = subprocess.Popen(
-        [sys.executable, "-m", "tests.agent.crashing_process", point],
+        [sys.executable, "-m", "tests.agent.crashing_process"],
         cwd=ROOT,
         env=environment,
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
     )
-    try:
-        assert process.stdout.readline() == "running\n"
-        yield process
-    finally:
-        process.kill()
-        process.wait()
-        process.stdout.close()
+    assert process.stdout.readline() == "ready\n"
+    yield process
+    process.stdin.close()
+    process.wait(10)
+    process.stdout.close()
 
 
-def test_the_prefix_holds_after_the_process_is_killed_and_restarted(emulator, alice):
+@pytest.fixture
+def turn_process(nursery):
+    """A context manager that runs a child which dies at a point, and kills it at the end in any case."""
+
+    @contextlib.contextmanager
+    def start(point):
+        nursery.stdin.write(f"{point}\n")
+        nursery.stdin.flush()
+        child = TurnProcess(int(nursery.stdout.readline().removeprefix("running ")))
+        try:
+            yield child
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(child.pid, signal.SIGKILL)
+            child.wait(10)
+
+    return start
+
+
+def test_the_prefix_holds_after_the_process_is_killed_and_restarted(emulator, alice, turn_process):
     """Everything a request is made of stands in the records: a new process sends the same bytes and reads the cache."""
     thread = create_thread(alice)
     call = {"channel": thread.channel}
     emulator.answer(text("Looking."), tool_use("message_history_read", call), tool_use("message_history_read", call))
     emulator.answer(text("First answer."))
     emulator.answer(text("Second answer."))
-    with turn_process(emulator, "nowhere"):
+    with turn_process("nowhere"):
         sending.send(alice, thread.channel, LONG, client_key="first")
         wait_until(lambda: Message.objects.filter(thread=thread, text="First answer.").exists())
         wait_until(lambda: Thread.objects.get(pk=thread.pk).state == Thread.State.IDLE)
-    with turn_process(emulator, "nowhere"):
+    with turn_process("nowhere"):
         sending.send(alice, thread.channel, "And after the restart?", client_key="second")
         wait_until(lambda: Message.objects.filter(thread=thread, text="Second answer.").exists())
     requests = emulator.requests(path="/v1/messages")
@@ -103,10 +141,10 @@ def script(emulator, thread):
 
 
 @pytest.mark.parametrize("point", POINTS)
-def test_killed(point, emulator, alice):
+def test_killed(point, emulator, alice, turn_process):
     thread = create_thread(alice)
     script(emulator, thread)
-    with turn_process(emulator, point) as process:
+    with turn_process(point) as process:
         sending.send(alice, thread.channel, WORDS, client_key="first")
         process.wait(20)
     streamed = "".join(event.body["text"] for event in TurnEvent.objects.filter(kind="delta").order_by("number"))
@@ -116,7 +154,7 @@ def test_killed(point, emulator, alice):
     thread.refresh_from_db()
     assert thread.state == Thread.State.IDLE
 
-    with turn_process(emulator, "nowhere"):
+    with turn_process("nowhere"):
         sending.send(alice, thread.channel, "Are you there?", client_key="second")
         wait_until(lambda: Message.objects.filter(thread=thread, text="Here I am.").exists())
         wait_until(lambda: Thread.objects.get(pk=thread.pk).state == Thread.State.IDLE)
@@ -136,12 +174,12 @@ def test_killed(point, emulator, alice):
 
 
 @pytest.mark.parametrize("point", RENEWAL_POINTS)
-def test_killed_while_the_context_is_renewed(point, emulator, alice):
+def test_killed_while_the_context_is_renewed(point, emulator, alice, turn_process):
     """The old generation stays live and whole, and the next message is answered in it."""
     thread = create_thread(alice)
     emulator.answer(text("First answer."), match={"contains": "First words"})
     emulator.answer(text("Here I am."), match={"contains": "Are you there?"})
-    with turn_process(emulator, point) as process:
+    with turn_process(point) as process:
         sending.send(alice, thread.channel, "First words", client_key="first")
         wait_until(lambda: Message.objects.filter(thread=thread, text="First answer.").exists())
         wait_until(lambda: Thread.objects.get(pk=thread.pk).state == Thread.State.IDLE)
@@ -151,7 +189,7 @@ def test_killed_while_the_context_is_renewed(point, emulator, alice):
         assert taking.sweep(thread.pk)
     only = Generation.objects.get(thread=thread)
     assert (only.ended, only.summary) == (None, "")
-    with turn_process(emulator, "nowhere"):
+    with turn_process("nowhere"):
         sending.send(alice, thread.channel, "Are you there?", client_key="second")
         wait_until(lambda: Message.objects.filter(thread=thread, text="Here I am.").exists())
         wait_until(lambda: Thread.objects.get(pk=thread.pk).state == Thread.State.IDLE)
