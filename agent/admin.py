@@ -16,7 +16,7 @@ from unfold.admin import TabularInline
 
 from accounts.models import User
 from agent import health
-from agent.models import ImportedConversation, InboxItem, OverflowEvent, TaskFrame, ToolCall, TurnEvent
+from agent.models import ImportedConversation, ImportJob, InboxItem, OverflowEvent, TaskFrame, ToolCall, TurnEvent
 from llm import budgets
 from llm.models import ModelCall
 from maxclaw import clock
@@ -125,6 +125,17 @@ class ImportedConversationAdmin(BigTableAdmin):
     list_display = ("source", "thread", "owner", "created")
     list_select_related = ("thread", "owner")
     search_fields = ("thread__channel", "owner__username")
+
+
+@admin.register(ImportJob)
+class ImportJobAdmin(BigTableAdmin):
+    """Imports of uploaded files. What the file is called and what is in it is its owner's business."""
+
+    list_display = ("id", "owner", "state", "attempts", "position", "created", "finished")
+    list_filter = ("state",)
+    list_select_related = ("owner",)
+    search_fields = ("owner__username",)
+    exclude = ("file_name", "stored_as", "report", "problem")
 
 
 @figures(_("Work"), place=10, permissions=HEALTH_PERMISSIONS)

@@ -7,8 +7,39 @@ from django.http import HttpRequest
 from django.templatetags.static import static
 from django.urls import reverse_lazy
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext_noop
 
 Item = dict[str, Any]
+
+# Words of the theme that no catalogue of its own translates: named here, they are collected with ours.
+THEME_WORDS = (
+    gettext_noop("Add row"),
+    gettext_noop("After you've created a user, you’ll be able to edit more user options."),
+    gettext_noop("Apply Filters"),
+    gettext_noop("Cancel"),
+    gettext_noop("Dark"),
+    gettext_noop("Expand row"),
+    gettext_noop("Go back"),
+    gettext_noop("Light"),
+    gettext_noop("More actions"),
+    gettext_noop("Next"),
+    gettext_noop("No data"),
+    gettext_noop("No results found"),
+    gettext_noop("No results matching your query"),
+    gettext_noop("Previous"),
+    gettext_noop("Reset filters"),
+    gettext_noop("Run"),
+    gettext_noop("Select action"),
+    gettext_noop("Select action to run"),
+    gettext_noop("Select all rows"),
+    gettext_noop("Select record"),
+    gettext_noop("Select value"),
+    gettext_noop("Submit"),
+    gettext_noop("System"),
+    gettext_noop("This page yielded into no results. Create a new item or reset your filters."),
+    gettext_noop("Toggle password visibility"),
+    gettext_noop("Type to search"),
+)
 
 
 def holds(*permissions: str) -> Callable[[HttpRequest], bool]:
@@ -68,7 +99,8 @@ NAVIGATION: list[dict[str, Any]] = [
             _rows(_("Tool calls"), "build", "agent", "toolcall"),
             _rows(_("Overflows"), "compress", "agent", "overflowevent"),
             _rows(_("Turn events"), "list_alt", "agent", "turnevent"),
-            _rows(_("Imported conversations"), "upload_file", "agent", "importedconversation"),
+            _rows(_("Imports"), "upload_file", "agent", "importjob"),
+            _rows(_("Imported conversations"), "move_to_inbox", "agent", "importedconversation"),
         ],
     },
     {

@@ -11,6 +11,9 @@ class MaxclawConfig(AppConfig):
     verbose_name = "MaxClaw"
 
     def ready(self) -> None:
+        from maxclaw.column_names import name_columns
+
+        name_columns()
         if os.environ.get(SUPERVISOR_VARIABLE):
             # Also for the process that a reloading server starts, which no supervisor started itself.
             die_with_parent(os.getppid())
