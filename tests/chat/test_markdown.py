@@ -66,11 +66,16 @@ def test_nothing_harmful_comes_through(text):
 
 
 def found_in(html):
-    tags = []
-    parser = HTMLParser()
-    parser.handle_starttag = lambda tag, attributes: tags.append((tag, attributes))
-    parser.feed(html)
-    return tags
+    class Reader(HTMLParser):
+        found: list = []
+
+        def handle_starttag(self, tag, attrs):
+            self.found.append((tag, attrs))
+
+    reader = Reader()
+    reader.found = []
+    reader.feed(html)
+    return reader.found
 
 
 def test_pathological_text_takes_no_time():

@@ -7,6 +7,7 @@ import pytest
 from channels.layers import get_channel_layer
 from django.contrib.sessions.models import Session
 from websockets.exceptions import InvalidStatus
+from websockets.typing import Origin
 
 from agent.models import InboxItem, TurnEvent
 from chat import consumers
@@ -118,7 +119,7 @@ def test_a_send_is_confirmed_after_its_item_and_answered(page, thread, emulator)
     emulator.answer(emulated.text("Aye."))
     page.open(thread.channel)
     page.send(type="send", channel=thread.channel, key="k1", text="Ahoy")
-    frames = []
+    frames: list[dict] = []
     while not frames or frames[-1]["type"] != "sent":
         frames.append(page.receive())
     assert frames.pop() == {"type": "sent", "channel": thread.channel, "key": "k1"}
@@ -203,7 +204,7 @@ def test_malformed_frames_are_answered_with_an_error_and_change_nothing(page):
         assert page.is_usable()
 
 
-FRAMES = {
+FRAMES: dict[str, dict] = {
     "open": {"after": None},
     "send": {"key": "k", "text": "Ahoy"},
     "stop": {"frame": 1},
@@ -267,7 +268,7 @@ def test_a_page_of_another_site_cannot_open_a_socket(server, alice):
     from websockets.sync.client import connect
 
     cookie = f"sessionid={signed_in_session(alice).session_key}"
-    for origin in ("http://evil.example", None):
+    for origin in (Origin("http://evil.example"), None):
         with (
             pytest.raises(InvalidStatus),
             connect(
