@@ -290,7 +290,7 @@ def web_arguments(plan: Plan) -> list[str]:
     arguments = [
         *(sys.executable, "-m", "uvicorn", "maxclaw.asgi:application"),
         *("--host", plan.host, "--port", str(plan.port)),
-        # Above the largest frame that the chat takes: one that is too long is answered with a sentence, not a closed socket.
+        # Above the chat's own limit: a frame that is too long gets a sentence, not a closed socket.
         *("--ws-max-size", "1048576", "--ws-max-queue", "16"),
         *("--timeout-graceful-shutdown", "5", "--lifespan", "on"),
         *("--no-server-header", "--log-level", "warning"),
