@@ -1,0 +1,251 @@
+"""The console as a whole: every page opens, private words show nowhere by themselves, nothing changes by a GET."""
+
+import re
+
+import pytest
+from django.apps import apps
+from django.contrib import admin
+from django.contrib.auth.models import Group, Permission
+from django.db import IntegrityError, connection, transaction
+from django.test import Client
+from django.urls import NoReverseMatch, reverse
+from django.utils import translation
+
+from accounts.models import User
+from agent.models import TaskFrame
+from maxclaw import column_names
+from maxclaw.admin_theme import NAVIGATION
+from tests.maxclaw.console_records import SECRET, fill
+from threads.models import PrivateReading, Thread
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def staff(charlie):
+    charlie.is_staff = charlie.is_superuser = True
+    charlie.save()
+    return charlie
+
+
+@pytest.fixture
+def thread(alice, staff):
+    return fill(alice, staff)
+
+
+@pytest.fixture
+def console(client, staff):
+    client.force_login(staff)
+    return client
+
+
+def name_of(model):
+    return f"{model._meta.app_label}_{model._meta.model_name}"
+
+
+def pages():
+    """Every page of the console that a GET may ask for, rows included."""
+    yield reverse("admin:index")
+    yield reverse("admin:agent_health")
+    yield reverse("admin:llm_modelcall_costs")
+    yield reverse("admin:llm_modelcall_costs") + "?days=7&by=purpose"
+    for model, options in admin.site._registry.items():
+        yield reverse(f"admin:{name_of(model)}_changelist")
+        for row in options.get_queryset(None)[:2]:
+            yield reverse(f"admin:{name_of(model)}_change", args=[row.pk])
+            yield reverse(f"admin:{name_of(model)}_history", args=[row.pk])
+
+
+def test_every_page_opens_and_shows_no_private_word(console, thread):
+    for model in admin.site._registry:
+        assert model._default_manager.exists() or name_of(model) == "agent_importjob", name_of(model)
+    for url in pages():
+        answer = console.get(url)
+        assert answer.status_code == 200, url
+        assert SECRET not in answer.content.decode(), url
+
+
+def test_every_page_opens_in_chinese(console, thread, staff):
+    staff.language = "zh-hans"
+    staff.save()
+    for url in pages():
+        assert console.get(url).status_code == 200, url
+
+
+def rows():
+    """What every table holds, but for sessions and the notes of sign-ins that any request may write."""
+    found = {}
+    with connection.cursor() as cursor:
+        for model in apps.get_models(include_auto_created=True):
+            if model._meta.app_label in ("sessions", "axes"):
+                continue
+            table = model._meta.db_table
+            cursor.execute(
+                f"SELECT md5(coalesce(string_agg(t::text, chr(10) ORDER BY t::text), '')) FROM \"{table}\" t"
+            )
+            found[table] = cursor.fetchone()[0]
+    return found
+
+
+def action_urls():
+    """Addresses of every action, whichever way it is offered, and of every page that a POST changes something by."""
+    for model, options in admin.site._registry.items():
+        row = options.get_queryset(None).first()
+        for action in (
+            *options._get_base_actions_list(),
+            *options._get_base_actions_detail(),
+            *options._get_base_actions_row(),
+        ):
+            for arguments in ([], [row.pk] if row else []):
+                try:
+                    yield reverse(f"admin:{action.action_name}", args=arguments)
+                except NoReverseMatch:
+                    continue
+        for action in options.get_actions(_request()):
+            yield (
+                reverse(f"admin:{name_of(model)}_changelist")
+                + f"?action={action}&_selected_action={row and row.pk}&post=yes"
+            )
+        for page in ("delete", "read", "password_change"):
+            if row is not None:
+                try:
+                    yield reverse(f"admin:{name_of(model)}_{page}", args=[row.pk]) + "?post=yes&username=alice&after=1"
+                except NoReverseMatch:
+                    continue
+    for user in User.objects.all():
+        yield reverse("admin:accounts_user_delete", args=[user.pk]) + f"?post=yes&username={user.username}"
+        yield reverse("admin:auth_user_password_change", args=[user.pk]) + "?password1=x&password2=x"
+
+
+def _request():
+    from django.test import RequestFactory
+
+    request = RequestFactory().get("/")
+    request.user = User.objects.get(is_superuser=True)
+    return request
+
+
+def test_a_get_of_an_action_changes_no_row(console, thread):
+    before = rows()
+    urls = list(action_urls())
+    assert any("deactivate" in url for url in urls)
+    assert any(url.split("?")[0].endswith("/read/") for url in urls)
+    for url in urls:
+        console.get(url)
+        assert rows() == before, url
+    for url in pages():
+        console.get(url)
+    assert rows() == before
+
+
+def test_a_post_without_its_token_changes_no_row(staff, thread):
+    guarded = Client(enforce_csrf_checks=True)
+    guarded.force_login(staff)
+    before = rows()
+    for url in action_urls():
+        assert guarded.post(url, {"post": "yes", "username": "alice"}).status_code in (403, 405), url
+    assert rows() == before
+
+
+def test_staff_see_what_permissions_grant(bob, thread):
+    bob.is_staff = True
+    bob.save()
+    browser = Client()
+    browser.force_login(bob)
+    empty = browser.get(reverse("admin:index")).content.decode()
+    assert "was given nothing to see yet" in empty
+    for url in (reverse("admin:agent_health"), reverse("admin:llm_modelcall_costs")):
+        assert browser.get(url).status_code == 403
+    for model in admin.site._registry:
+        assert browser.get(reverse(f"admin:{name_of(model)}_changelist")).status_code == 403, model
+    bob.user_permissions.add(Permission.objects.get(codename="view_modelcall"))
+    bob = User.objects.get(pk=bob.pk)
+    assert browser.get(reverse("admin:llm_modelcall_changelist")).status_code == 200
+    shown = browser.get(reverse("admin:index")).content.decode()
+    assert "Dollars today" in shown
+    assert "Queued tasks" not in shown
+    assert reverse("admin:threads_thread_changelist") not in shown
+
+
+def test_people_who_are_no_staff_see_nothing(client, alice, thread):
+    client.force_login(alice)
+    for url in pages():
+        assert client.get(url).status_code == 302, url
+    assert client.get(reverse("admin:login")).status_code == 403
+
+
+def test_pages_of_the_console_are_kept_in_no_cache(console, thread):
+    assert "no-store" in console.get(reverse("admin:threads_thread_changelist"))["Cache-Control"]
+
+
+def test_the_sidebar_leads_to_every_list(console, thread):
+    shown = console.get(reverse("admin:index")).content.decode()
+    linked = {str(item["link"]) for group in NAVIGATION for item in group["items"]}
+    for model in admin.site._registry:
+        url = reverse(f"admin:{name_of(model)}_changelist")
+        assert url in linked, url
+        assert url in shown
+
+
+def test_a_write_that_a_rule_refuses_is_told_in_its_sentence(console, thread, monkeypatch):
+    """Two running turns of one conversation, written by a page that does not look before."""
+
+    def break_a_rule(self, request, obj):
+        with transaction.atomic():
+            for _index in range(2):
+                TaskFrame.objects.create(thread=obj, owner=obj.owner, state="running")
+
+    monkeypatch.setattr("threads.admin.ThreadAdmin.delete_model", break_a_rule)
+    answer = console.post(reverse("admin:threads_thread_delete", args=[thread.pk]), {"post": "yes"}, follow=True)
+    assert answer.status_code == 200
+    assert "A conversation runs one turn at a time." in answer.content.decode()
+    assert Thread.objects.filter(pk=thread.pk).exists()
+
+
+def test_another_integrity_error_stays_an_error(console, thread, monkeypatch):
+    def fail(self, request, obj):
+        raise IntegrityError("of no rule")
+
+    monkeypatch.setattr("threads.admin.ThreadAdmin.delete_model", fail)
+    with pytest.raises(IntegrityError, match="of no rule"):
+        console.post(reverse("admin:threads_thread_delete", args=[thread.pk]), {"post": "yes"})
+
+
+def test_the_content_policy_is_looser_in_the_admin_alone(console):
+    inside = console.get(reverse("admin:index"))["Content-Security-Policy"]
+    assert "script-src 'self' 'unsafe-eval'" in inside
+    assert "'unsafe-inline'" not in re.search(r"script-src[^;]*", inside).group()
+    for name in ("account", "account-password", "account-erase", "account-erased", "login", "chat"):
+        policy = console.get(reverse(name))["Content-Security-Policy"]
+        assert "unsafe" not in policy, name
+
+
+def test_every_column_of_ours_is_named_in_the_readers_language():
+    """A column without a name of its own is in the list of names, so that it can be translated."""
+    unnamed = [
+        f"{model._meta.label}.{field.name}"
+        for model in admin.site._registry
+        if model._meta.app_label in column_names.OUR_APPS
+        for field in model._meta.local_fields
+        if field._verbose_name is None
+        and not field.primary_key
+        and field.verbose_name not in column_names.NAMES.values()
+    ]
+    assert unnamed == []
+    with translation.override("zh-hans"):
+        assert str(Thread._meta.get_field("channel").verbose_name) == "频道"
+
+
+def test_groups_are_given_permissions(console, thread):
+    group = Group.objects.get(name="helpers")
+    right = Permission.objects.get(codename="view_thread")
+    url = reverse("admin:auth_group_change", args=[group.pk])
+    console.post(url, {"name": "helpers", "permissions": [right.pk]})
+    assert list(group.permissions.all()) == [right]
+
+
+def test_looking_at_lists_is_no_reading(console, thread):
+    before = PrivateReading.objects.count()
+    for url in pages():
+        console.get(url)
+    assert PrivateReading.objects.count() == before
