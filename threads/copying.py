@@ -19,7 +19,7 @@ from threads.access import NoSuchMessage
 from threads.lifecycle import LifecycleRefused, check_owner, create_thread
 from threads.models import Generation, Message, Thread
 from threads.request import in_call
-from threads.transcript import append, check_locked, live_generation, lock_thread, tool_calls_in
+from threads.transcript import append, check_locked, live_generation, lock_thread, tool_calls_in, write_rows
 
 COLD, SUPERSEDED = Message.LeftBecause.COLD, Message.LeftBecause.SUPERSEDED
 
@@ -217,7 +217,7 @@ def _fill(thread: Thread, generation: Generation, source: Generation, last_id: i
     check_locked(thread)
     rows = _rows(source.pk, last_id, cut)
     _check_round_closed(rows)
-    copies = Message.objects.bulk_create([_copy(row, generation) for row in rows], batch_size=1000)
+    copies = write_rows([_copy(row, generation) for row in rows])
     kept = [copy.pk for row, copy in zip(rows, copies, strict=True) if row.pk >= source.thinking_from]
     generation.opening = source.opening
     generation.header_id = source.header_id
@@ -232,7 +232,7 @@ def _copy_cold(generation: Generation, rows: QuerySet[Message]) -> None:
     cold = [_copy(row, generation) for row in rows.order_by("pk").select_related("copied_from")]
     for copy in cold:
         copy.left_at_cut, copy.left_because = 0, COLD
-    Message.objects.bulk_create(cold, batch_size=1000)
+    write_rows(cold)
 
 
 def _copy(row: Message, generation: Generation) -> Message:

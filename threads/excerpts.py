@@ -29,21 +29,22 @@ class Window:
     is_whole: bool
 
 
+def find_all(folded: str, needle: str) -> list[int]:
+    """Where a needle begins in folded text, without overlaps; at most MATCHES_PER_NEEDLE places."""
+    places: list[int] = []
+    place = folded.find(needle)
+    while place >= 0 and len(places) < MATCHES_PER_NEEDLE:
+        places.append(place)
+        place = folded.find(needle, place + len(needle))
+    return places
+
+
 class Folded:
     """Text as literal search compares it, and the way back: folding changes lengths (ß, İ, ligatures, marks)."""
 
     def __init__(self, text: str) -> None:
         self.text = text
         self.folded = fold(text)
-
-    def find_all(self, needle: str) -> list[int]:
-        """Where the needle begins in the folded text, without overlaps; at most MATCHES_PER_NEEDLE places."""
-        places: list[int] = []
-        place = self.folded.find(needle)
-        while place >= 0 and len(places) < MATCHES_PER_NEEDLE:
-            places.append(place)
-            place = self.folded.find(needle, place + max(len(needle), 1))
-        return places
 
     def origin(self, begin: int, end: int) -> tuple[int, int]:
         """The part of the original that folded characters `begin` to `end` come from, in whole grapheme clusters."""

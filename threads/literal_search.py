@@ -7,14 +7,16 @@ never depends on how much there is to find; what is left out is counted.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from heapq import nlargest
+from typing import Self
 
 from django.db import transaction
 
 from threads import lexical
-from threads.excerpts import WINDOW_MAX_CHARS, Folded, Window, densest, window
+from threads.excerpts import LEAD_CHARS, WINDOW_MAX_CHARS, Folded, Window, densest, find_all, window
 from threads.history import ROLE_NAMES, readable_thread
 from threads.models import Message
-from threads.search_range import Matched, Range, SearchRow
+from threads.search_range import Range, SearchRow
 from threads.search_terms import Terms, terms_of
 from threads.transcript import tool_calls_labelled
 from threads.visibility import Viewer
@@ -22,8 +24,9 @@ from threads.visibility import Viewer
 LITERAL_MAX_CHARS = 8_000
 WINDOW_MIN_CHARS = 200
 WINDOW_DECAY = 0.8
-RANKED_MAX = 400
+SHORT_RANKED_MAX = 400
 LONG_RANKED_MAX = 48
+PASSAGE_SPAN = WINDOW_MAX_CHARS // 2
 FETCHED_AT_ONCE = 16
 SHOWN_MAX = 100
 LABEL_MAX_CHARS = 60
@@ -58,6 +61,20 @@ class LiteralResult:
 
 
 @dataclass(frozen=True)
+class _Words:
+    """Rows found by words: the ranked ones, best first, how many there are in all, what each needle weighs."""
+
+    ids: list[int]
+    count: int
+    complete: bool
+    weights: list[float]
+
+    @classmethod
+    def none(cls) -> Self:
+        return cls([], 0, complete=True, weights=[])
+
+
+@dataclass(frozen=True)
 class _Field:
     name: str
     text: Folded
@@ -84,91 +101,107 @@ def literal_search(viewer: Viewer, channel: str, query: str, *, only_cold: bool 
     with transaction.atomic():
         searched = Range(viewer, readable_thread(viewer, channel), only_cold=only_cold)
         whole = searched.holding(terms.whole)
+        by_words = _Words.none()
         # Where the query itself fills the result, rows with some word of it are neither shown nor counted.
-        by_words = Matched([], complete=True)
         if len(whole.ids) < SHOWN_MAX and terms.needles and terms.needles != (terms.whole,):
-            by_words = searched.holding_any(terms.needles)
-        known = set(whole.ids)
-        others = [(id, held) for id, held in by_words.rows if id not in known]
-        places = _places(searched, terms, whole.ids, others)
-        hits, shown = _fill(places)
-        total = len(whole.ids) + len(others)
+            by_words = _by_words(searched, terms, set(whole.ids))
+        hits = _fill(_places(searched, terms, whole.ids, by_words))
+        total = len(whole.ids) + by_words.count
         nothing_stored = not total and searched.is_empty()
     exact = whole.complete and by_words.complete
-    return LiteralResult(
-        hits=hits,
-        total=total,
-        left_out=total - len(shown),
-        exact=exact,
-        nothing_stored=nothing_stored,
-        text=_rendered(hits, total - len(shown), exact=exact),
+    left_out = total - len({hit.message_id for hit in hits})
+    return LiteralResult(hits, total, left_out, exact, nothing_stored, _rendered(hits, left_out, exact=exact))
+
+
+def _by_words(searched: Range, terms: Terms, known: set[int]) -> _Words:
+    """Rows other than the known ones that hold words of the query: those with the most telling sets of words are read,
+    and ranked by their best passages."""
+    found = searched.holding_any(terms.needles)
+    short = [row for row in found.short if row[0] not in known]
+    long = [row for row in found.long if row[0] not in known]
+    if not short and not long:
+        return _Words.none()
+    population = searched.population()
+    holders = [sum(held >> bit & 1 for _id, held in [*short, *long]) for bit in range(len(terms.needles))]
+    weights = [lexical.rarity(population, count) for count in holders]
+
+    def telling(row: tuple[int, int]) -> tuple[float, int]:
+        return sum(weight for bit, weight in enumerate(weights) if row[1] >> bit & 1), row[0]
+
+    best = [*nlargest(SHORT_RANKED_MAX, short, key=telling), *nlargest(LONG_RANKED_MAX, long, key=telling)]
+    passages = {
+        id: passage
+        for id, text in searched.texts([id for id, _held in best]).items()
+        if (passage := _best_passage(text, terms.needles, weights))
+    }
+    scores = lexical.bm25(terms.query, passages, population)
+    for word in terms.compounds:
+        having = [id for id, passage in passages.items() if word in passage]
+        for id in having:
+            scores[id] = scores.get(id, 0.0) + lexical.rarity(population, len(having))
+    ranked = sorted(passages, key=lambda id: (scores.get(id, 0.0), id), reverse=True)
+    read = {id for id, _held in best}
+    return _Words(
+        ids=ranked,
+        count=len(passages) + sum(1 for id, _held in short if id not in read),
+        complete=found.complete and len(long) <= LONG_RANKED_MAX,
+        weights=weights,
     )
 
 
-def _places(searched: Range, terms: Terms, whole: Sequence[int], others: Sequence[tuple[int, int]]) -> Iterator[_Place]:
+def _best_passage(text: str, needles: Sequence[str], weights: Sequence[float]) -> str:
+    """The part of a folded text that holds the most telling words, about as long as a window; blank without any."""
+    found = _matches(text, needles, weights)
+    if not found or len(text) <= WINDOW_MAX_CHARS:
+        return text if found else ""
+    (begin, _bit), _weight = densest(found, PASSAGE_SPAN)
+    start = max(begin - LEAD_CHARS, 0)
+    return text[start : start + WINDOW_MAX_CHARS]
+
+
+def _matches(text: str, needles: Sequence[str], weights: Sequence[float]) -> list[tuple[int, int, float]]:
+    return sorted((place, bit, weights[bit]) for bit, needle in enumerate(needles) for place in find_all(text, needle))
+
+
+def _places(searched: Range, terms: Terms, whole: Sequence[int], by_words: _Words) -> Iterator[_Place]:
     """What to show, best first, read as far as it is asked for; at last further places of the rows shown first."""
     further: list[_Place] = []
-    for first in range(0, len(whole), FETCHED_AT_ONCE):
-        batch = whole[first : first + FETCHED_AT_ONCE]
-        rows = searched.rows(batch)
-        for id in batch:
-            found = list(_whole_places(rows[id], terms.whole)) if id in rows else []
-            yield from found[:1]
-            further += found[1:]
-    yield from _ranked(searched, terms, others)
+    for row in _read(searched, whole):
+        found = list(_whole_places(row, terms.whole))
+        yield from found[:1]
+        further += found[1:]
+    for row in _read(searched, by_words.ids):
+        place = _best_place(row, terms.needles, by_words.weights)
+        if place is not None:
+            yield place
     yield from further
+
+
+def _read(searched: Range, ids: Sequence[int]) -> Iterator[SearchRow]:
+    for first in range(0, len(ids), FETCHED_AT_ONCE):
+        batch = ids[first : first + FETCHED_AT_ONCE]
+        rows = searched.rows(batch)
+        yield from (rows[id] for id in batch if id in rows)
 
 
 def _whole_places(row: SearchRow, needle: str) -> Iterator[_Place]:
     for field in _fields(row):
         shown_to = -1
-        for place in field.text.find_all(needle):
+        for place in find_all(field.text.folded, needle):
             if place >= shown_to:
                 yield _Place(row, field, place, place + len(needle))
                 shown_to = place + WINDOW_MAX_CHARS
 
 
-def _ranked(searched: Range, terms: Terms, others: Sequence[tuple[int, int]]) -> Iterator[_Place]:
-    """Rows by the words that they hold: the most telling sets of words are read, and their best passages ranked."""
-    if not others:
-        return
-    population = searched.population()
-    weights = [
-        lexical.rarity(population, sum(1 for _id, held in others if held >> bit & 1))
-        for bit in range(len(terms.needles))
-    ]
-    by_weight = sorted(others, key=lambda row: (_weight(row[1], weights), row[0]), reverse=True)
-    passages: dict[int, _Place] = {}
-    texts: dict[int, str] = {}
-    rows = searched.rows([id for id, _held in by_weight[:RANKED_MAX]])
-    for id, _held in by_weight[:RANKED_MAX]:
-        if id in rows and (place := _best_passage(rows[id], terms.needles, weights)) is not None:
-            passages[id] = place
-            begin = max(place.begin - WINDOW_MAX_CHARS // 4, 0)
-            texts[id] = place.field.text.folded[begin : begin + WINDOW_MAX_CHARS]
-    scores = lexical.bm25(terms.query, texts, population)
-    for word in terms.compounds:
-        holders = [id for id, text in texts.items() if word in text]
-        for id in holders:
-            scores[id] = scores.get(id, 0.0) + lexical.rarity(population, len(holders))
-    for id in sorted(passages, key=lambda id: (scores.get(id, 0.0), id), reverse=True):
-        yield passages[id]
-
-
-def _weight(held: int, weights: Sequence[float]) -> float:
-    return sum(weight for bit, weight in enumerate(weights) if held >> bit & 1)
-
-
-def _best_passage(row: SearchRow, needles: Sequence[str], weights: Sequence[float]) -> _Place | None:
+def _best_place(row: SearchRow, needles: Sequence[str], weights: Sequence[float]) -> _Place | None:
+    """Where a row holds the most telling words close together."""
     best: _Place | None = None
     best_weight = 0.0
     for field in _fields(row):
-        found = sorted(
-            (place, bit, weights[bit]) for bit, needle in enumerate(needles) for place in field.text.find_all(needle)
-        )
+        found = _matches(field.text.folded, needles, weights)
         if not found:
             continue
-        (begin, bit), weight = densest(found, WINDOW_MAX_CHARS // 2)
+        (begin, bit), weight = densest(found, PASSAGE_SPAN)
         if weight > best_weight:
             best, best_weight = _Place(row, field, begin, begin + len(needles[bit])), weight
     return best
@@ -181,8 +214,8 @@ def _fields(row: SearchRow) -> Iterator[_Field]:
         yield _Field(label, Folded(text))
 
 
-def _fill(places: Iterator[_Place]) -> tuple[list[LiteralHit], set[int]]:
-    """Windows as long as there is room, smaller ones further down. Returns them and the ids of the rows shown."""
+def _fill(places: Iterator[_Place]) -> list[LiteralHit]:
+    """Windows as long as there is room, smaller ones further down."""
     room = LITERAL_MAX_CHARS - LAST_LINE_CHARS
     hits: list[LiteralHit] = []
     for place in places:
@@ -199,7 +232,7 @@ def _fill(places: Iterator[_Place]) -> tuple[list[LiteralHit], set[int]]:
         room -= len(hit.text) + 1
         if len(hits) >= SHOWN_MAX:
             break
-    return hits, {hit.message_id for hit in hits}
+    return hits
 
 
 def _overlap(one: LiteralHit, other: LiteralHit) -> bool:

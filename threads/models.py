@@ -7,6 +7,8 @@ in order. What the database itself refuses is listed in `threads/rules.py`.
 import secrets
 
 from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import F, Q
 from django.utils.translation import gettext_lazy as _
@@ -206,6 +208,23 @@ class Message(models.Model):
 
     def __str__(self) -> str:
         return f"m:{self.pk}"
+
+
+class MessageGrams(models.Model):
+    """What a long message's `search_text` holds, hashed, see `threads.message_grams`. Written with the message, by
+    the module that writes messages; ids alone are read from it."""
+
+    message = models.OneToOneField(Message, primary_key=True, on_delete=models.CASCADE, related_name="+")
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", db_index=False)
+    thread = models.ForeignKey(Thread, on_delete=models.CASCADE, related_name="+")
+    grams = ArrayField(models.SmallIntegerField(), help_text=_("the thread's as the first one, below zero"))
+
+    class Meta:
+        # No pending list: it makes an insert cheaper and every search behind it slower.
+        indexes = [GinIndex(fields=["grams"], name="messagegrams_grams", fastupdate=False)]
+
+    def __str__(self) -> str:
+        return f"grams of m:{self.message_id}"
 
 
 class PrivateReading(models.Model):

@@ -34,6 +34,7 @@ RULES: dict[str, Promise] = {
     "message_owner_is_the_threads": _("A message belongs to the owner of its conversation."),
     "message_generation_of_its_thread": _("A message belongs to a generation of its own conversation."),
     "privatereading_owner_is_the_threads": _("A reading is noted with the owner of the conversation that was read."),
+    "messagegrams_owner_is_the_threads": _("The index of a message has the owner of its conversation."),
     "message_left_says_why": _("A message that left its context says why."),
     "message_no_copy_of_itself": _("A message is no copy of itself."),
 }

@@ -5,26 +5,39 @@ that was rewound (unless a copy of it lives on), that no model sees, that the fr
 row in the range: the original is shown. Comparing is by `strpos`, which knows no wildcards and no escapes.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from functools import reduce
 from operator import add, or_
 
-from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, Value, When
+from django.db import connection
+from django.db.models import Case, Exists, F, Func, IntegerField, OuterRef, Q, QuerySet, Value, When
 from django.db.models.functions import StrIndex
-from django.db.models.lookups import GreaterThan
+from django.db.models.lookups import GreaterThan, LessThanOrEqual
 
-from threads.models import Message, Thread
+from threads import message_grams
+from threads.models import Message, MessageGrams, Thread
 from threads.visibility import Level, Viewer, can_flow
 
 ANCESTORS_MAX = 20
 COUNT_MAX = 1_000
-MASKS_MAX = 20_000
+SHORT_MAX = 20_000
+CANDIDATES_MAX = 2_000
+# Long texts are compared in the database: all of them where there are few, so that they are counted exactly.
+RECHECKED_AT_ONCE = 64
+RECHECKED_ALL = 256
+RECHECKED_MAX = 512
+LONG_WANTED = 40
 POPULATION_MAX = 10_000
 # Not what the framework wrote itself: its notes, and its interrupts. Results of tasks are event rows too, and content.
 FROM_PEOPLE_AND_TOOLS = Q(meta__source__isnull=True) | ~(
     Q(meta__source="framework") | Q(meta__source__startswith="kernel/")
+)
+# In the very words of the partial index of short rows.
+IS_SHORT = LessThanOrEqual(
+    Func(F("search_text"), function="octet_length", output_field=IntegerField()), message_grams.LONG_BYTES
 )
 
 
@@ -46,9 +59,11 @@ class Found:
 
 @dataclass(frozen=True)
 class Matched:
-    """(id, bits of the needles that it holds) newest first. Not `complete`: there may be more."""
+    """(id, bits of the needles that it holds), bit n for needle n, newest first. Of `long` texts it is known only that
+    they may hold them, and be shown. Not `complete`: there may be more."""
 
-    rows: list[tuple[int, int]]
+    short: list[tuple[int, int]]
+    long: list[tuple[int, int]]
     complete: bool
 
 
@@ -74,21 +89,39 @@ class Range:
         self.spans = _spans(viewer, thread)
 
     def holding(self, needle: str) -> Found:
-        """The rows that hold a folded needle."""
+        """The rows that hold a folded needle. Where very many long ones may, the newest are read until there are
+        LONG_WANTED."""
         ids: list[int] = []
+        complete = True
         for span in self.spans:
-            rows = self._of(span).filter(_holds(needle)).filter(self._shown())
-            ids += rows.order_by("-pk").values_list("pk", flat=True)[: COUNT_MAX + 1]
-        return Found(ids[:COUNT_MAX], complete=len(ids) <= COUNT_MAX)
+            rows = self._of(span).filter(IS_SHORT, _holds(needle)).filter(self._shown())
+            short = list(rows.order_by("-pk").values_list("pk", flat=True)[: COUNT_MAX + 1])
+            long, all_read = self._long_holding(span, needle)
+            ids += sorted([*short[:COUNT_MAX], *long], reverse=True)
+            complete = complete and len(short) <= COUNT_MAX and all_read
+        return Found(ids, complete)
 
     def holding_any(self, needles: Sequence[str]) -> Matched:
-        """The rows that hold at least one of some folded needles, and which: bit n for needle n."""
+        """The rows that hold at least one of some folded needles, and which."""
         held = reduce(add, (Case(When(_holds(needle), then=1 << bit), default=0) for bit, needle in enumerate(needles)))
-        found: list[tuple[int, int]] = []
+        short: list[tuple[int, int]] = []
+        long: dict[int, int] = {}
+        complete = True
         for span in self.spans:
-            rows = self._of(span).filter(reduce(or_, map(_holds, needles))).filter(self._shown())
-            found += rows.order_by("-pk").annotate(held=held).values_list("pk", "held")[: MASKS_MAX + 1]
-        return Matched(found[:MASKS_MAX], complete=len(found) <= MASKS_MAX)
+            rows = self._of(span).filter(IS_SHORT, reduce(or_, map(_holds, needles))).filter(self._shown())
+            found = list(rows.order_by("-pk").annotate(held=held).values_list("pk", "held")[: SHORT_MAX + 1])
+            complete = complete and len(found) <= SHORT_MAX
+            short += found[:SHORT_MAX]
+            for bit, candidates in enumerate(self._candidates(span, needles)):
+                complete = complete and len(candidates) < CANDIDATES_MAX
+                for id in candidates:
+                    long[id] = long.get(id, 0) | 1 << bit
+        return Matched(short, list(long.items()), complete)
+
+    def texts(self, ids: Sequence[int]) -> dict[int, str]:
+        """The folded text of those rows among `ids` that are shown, by id."""
+        rows = Message.objects.filter(pk__in=ids, owner_id=self.owner_id).filter(self._shown())
+        return dict(rows.values_list("pk", "search_text"))
 
     def population(self) -> int:
         """How many rows the range has, at most POPULATION_MAX: enough to tell common words from rare ones."""
@@ -123,6 +156,44 @@ class Range:
         stands = Q(model_visible=True, wire__isnull=False) & FROM_PEOPLE_AND_TOOLS
         stands &= ~Q(left_because=Message.LeftBecause.SUPERSEDED) | Q(Exists(copies))
         return stands & Q(left_because=Message.LeftBecause.COLD) if self.only_cold else stands
+
+    def _long_holding(self, span: Span, needle: str) -> tuple[list[int], bool]:
+        """Ids of long rows that hold a needle, newest first, and whether all of them were read."""
+        candidates = self._candidates(span, [needle])[0]
+        step = RECHECKED_AT_ONCE if len(candidates) > RECHECKED_ALL else RECHECKED_ALL
+        ids: list[int] = []
+        for first in range(0, min(len(candidates), RECHECKED_MAX), step):
+            rows = self._of(span).filter(pk__in=candidates[first : first + step]).filter(_holds(needle))
+            ids += rows.filter(self._shown()).order_by("-pk").values_list("pk", flat=True)
+            if len(ids) >= LONG_WANTED and step == RECHECKED_AT_ONCE:
+                return ids, first + step >= len(candidates)
+        return ids, len(candidates) <= RECHECKED_MAX
+
+    def _candidates(self, span: Span, needles: Sequence[str]) -> list[list[int]]:
+        """For each needle, ids of the indexed rows that may hold it, newest first, at most CANDIDATES_MAX."""
+        queries = []
+        for number, needle in enumerate(needles):
+            grams = [message_grams.thread_gram(span.thread_id), *message_grams.grams_of_needle(needle)]
+            rows = MessageGrams.objects.filter(owner_id=self.owner_id, grams__contains=grams)
+            if span.upto is not None:
+                rows = rows.filter(message_id__lte=span.upto)
+            numbered = rows.order_by("-message_id").annotate(number=Value(number))
+            queries.append(numbered.values_list("number", "message_id")[:CANDIDATES_MAX])
+        found: list[list[int]] = [[] for _needle in needles]
+        with _by_gram_index():
+            for number, id in queries[0].union(*queries[1:], all=True) if len(queries) > 1 else queries[0]:
+                found[number].append(id)
+        return found
+
+
+@contextmanager
+def _by_gram_index() -> Iterator[None]:
+    """Have the planner use the index of grams: it takes reading the table for cheap, because it does not know what
+    fetching the long arrays costs."""
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_indexscan = off")
+        yield
+        cursor.execute("SET LOCAL enable_seqscan TO DEFAULT; SET LOCAL enable_indexscan TO DEFAULT")
 
 
 def _upto(span: Span) -> dict[str, int]:

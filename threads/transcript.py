@@ -13,10 +13,13 @@ from typing import Any
 from uuid import UUID
 
 from django.db import connection, transaction
+from django.db.models import QuerySet
+from django.db.models.expressions import Combinable
 
 from llm import wire as serialisation
 from maxclaw import clock
 from maxclaw.text import visible, visible_json
+from threads import message_grams
 from threads.models import Generation, Message, Thread
 
 # Between the text and the argument strings of one row: a literal query never matches across it.
@@ -60,15 +63,20 @@ class NewMessage:
     id: int | None = None
 
 
-def lock_thread(thread_id: int, lease_token: UUID | None = None) -> Thread:
-    """Lock the thread's row until the transaction ends, and return it as it is now.
+def locked_rows() -> QuerySet[Thread]:
+    """Threads under their row locks, each with its owner. The lock leaves other tables free to refer to the row."""
+    return Thread.objects.select_for_update(no_key=True, of=("self",)).select_related("owner")
 
-    With a `lease_token`, the caller writes as the holder of the thread's lease. Raises ThreadGone, LeaseLost,
-    and TransactionManagementError outside a transaction. The lock leaves other tables free to refer to the
-    row.
+
+def lock_thread(thread_id: int, lease_token: UUID | None = None, **also: Combinable) -> Thread:
+    """Lock the thread's row until the transaction ends, and return it as it is now, its owner with it.
+
+    With a `lease_token`, the caller writes as the holder of the thread's lease. `also` are annotations, read in the
+    same statement: where it had to wait for the lock they may be older than the row, so they may only save work that
+    a ring will ask for again. Raises ThreadGone, LeaseLost, and TransactionManagementError outside a transaction.
     """
     try:
-        thread = Thread.objects.select_for_update(no_key=True).get(pk=thread_id)
+        thread = locked_rows().annotate(**also).get(pk=thread_id)
     except Thread.DoesNotExist:
         raise ThreadGone(thread_id) from None
     if lease_token is not None and thread.lease_token != lease_token:
@@ -133,13 +141,21 @@ def append(
     message = _message_of(thread, generation, row)
     message.pk = id
     message.save(force_insert=True)
+    message_grams.index([message])
     return message
 
 
 def append_many(thread: Thread, generation: Generation, rows: Sequence[NewMessage]) -> list[Message]:
     """Append rows to a locked thread, their ids in the given order: either all of them bring one, or none."""
     check_locked(thread)
-    return Message.objects.bulk_create([_message_of(thread, generation, row) for row in rows], batch_size=1000)
+    return write_rows([_message_of(thread, generation, row) for row in rows])
+
+
+def write_rows(messages: Sequence[Message]) -> list[Message]:
+    """Insert whole rows of a locked thread, in order, with their part of the index of long texts."""
+    written = Message.objects.bulk_create(messages, batch_size=1000)
+    message_grams.index(written)
+    return written
 
 
 def take_ids(thread: Thread, count: int) -> list[int]:
@@ -173,6 +189,7 @@ def finish_answer(
         message.meta = visible_json(meta)
         fields.append("meta")
     message.save(update_fields=fields)
+    message_grams.index([message])
 
 
 def text_block(text: str) -> dict[str, Any]:

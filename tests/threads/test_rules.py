@@ -9,7 +9,7 @@ from django.db.models import Model
 
 from maxclaw import clock
 from tests.threads.records import exchange, live, say, thread_of
-from threads.models import Generation, Message, PrivateReading, Thread
+from threads.models import Generation, Message, MessageGrams, PrivateReading, Thread
 from threads.rules import RULES, TRIGGERS, refine
 
 pytestmark = pytest.mark.django_db
@@ -199,6 +199,14 @@ def test_a_reading_is_noted_with_the_owner_of_what_was_read(alice, bob):
     thread = thread_of(alice)
     reading = PrivateReading(reader=bob, owner=bob, thread=thread, what="conversation")
     insert("privatereading_owner_is_the_threads", reading)
+
+
+def test_the_index_of_a_message_has_the_owner_of_its_thread(alice, bob):
+    message = say(thread_of(alice), Message.Role.USER, "long " * 1_000)
+    rule = "messagegrams_owner_is_the_threads"
+    refused(rule, lambda: MessageGrams.objects.filter(pk=message.pk).update(owner=bob))
+    MessageGrams.objects.all().delete()
+    refused(rule, lambda: MessageGrams.objects.create(message=message, thread=message.thread, owner=bob, grams=[1]))
 
 
 def test_a_parent_belongs_to_the_same_owner(alice, bob):

@@ -1,0 +1,79 @@
+"""The index of long texts: which runs of three bytes each one has.
+
+A text that holds a needle has every run of three bytes (of its UTF-8) that the needle has, so the rows worth comparing
+are found without reading any text. Only texts over LONG_BYTES are indexed: scanning the short ones is cheaper. Runs are
+hashed to 15 bits, which keeps the index small; rows that share all hashes by chance are sorted out when the text itself
+is compared.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from django.db import connection
+
+from threads.models import Message
+
+if TYPE_CHECKING:
+    import numpy as np
+
+LONG_BYTES = 2_000
+NEEDLE_GRAMS_MAX = 32
+_SLOTS = 1 << 15
+_FACTOR = 0x9E3779B1  # the golden ratio: spreads neighbouring numbers evenly
+
+
+def is_long(text: str) -> bool:
+    """Whether a `search_text` is indexed."""
+    return len(text) > LONG_BYTES or (len(text) * 4 > LONG_BYTES and len(text.encode()) > LONG_BYTES)
+
+
+def grams_of(text: str) -> list[int]:
+    """The hashes of a text's runs of three bytes, each once, ascending, 0 to 32,767. Empty below three bytes."""
+    import numpy as np
+
+    seen = np.zeros(_SLOTS, dtype=bool)
+    seen[_hashes(text)] = True
+    grams: list[int] = np.flatnonzero(seen).tolist()
+    return grams
+
+
+def grams_of_needle(needle: str) -> list[int]:
+    """As many of the needle's grams as are worth asking for, evenly from its whole length."""
+    grams = list(dict.fromkeys(_hashes(needle).tolist()))
+    step = max(len(grams) / NEEDLE_GRAMS_MAX, 1)
+    return [grams[int(place * step)] for place in range(min(len(grams), NEEDLE_GRAMS_MAX))]
+
+
+def thread_gram(thread_id: int) -> int:
+    """What stands in an indexed row for its thread, below zero. Threads may share one."""
+    return -1 - thread_id % _SLOTS
+
+
+def index(messages: Iterable[Message]) -> None:
+    """Index the long ones among messages as they are now, within the transaction that writes them."""
+    rows = [(row.pk, row.owner_id, row.thread_id, _array(row)) for row in messages if is_long(row.search_text)]
+    for first in range(0, len(rows), 200):
+        _insert(rows[first : first + 200])
+
+
+def _insert(rows: Sequence[tuple[int, int, int, str]]) -> None:
+    values = ", ".join(["(%s, %s, %s, %s::smallint[])"] * len(rows))
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"INSERT INTO threads_messagegrams (message_id, owner_id, thread_id, grams) VALUES {values}"  # noqa: S608 - placeholders alone
+            " ON CONFLICT (message_id) DO UPDATE SET grams = EXCLUDED.grams",
+            [value for row in rows for value in row],
+        )
+
+
+def _array(row: Message) -> str:
+    """As PostgreSQL reads an array: thousands of numbers are adapted faster at once than one by one."""
+    return "{" + ",".join(map(str, [thread_gram(row.thread_id), *grams_of(row.search_text)])) + "}"
+
+
+def _hashes(text: str) -> "np.ndarray[tuple[int], np.dtype[np.uint32]]":
+    import numpy as np  # here, so that processes that write no message start without it
+
+    data = np.frombuffer(text.encode(), dtype=np.uint8).astype(np.uint32)
+    runs = (data[:-2] << np.uint32(16)) | (data[1:-1] << np.uint32(8)) | data[2:]
+    return (runs * np.uint32(_FACTOR)) >> np.uint32(32 - 15)
