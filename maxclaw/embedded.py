@@ -140,6 +140,9 @@ class Cluster:
             f"unix_socket_directories={quoted_socket_dir}",
             "unix_socket_permissions=0700",
             f"max_connections={MAX_CONNECTIONS}",
+            # Statements and refused rows hold what people wrote; a log must not.
+            "log_min_error_statement=panic",
+            "log_error_verbosity=terse",
             *self.options,
         ]
         return ["-D", str(self.folder), *(part for setting in settings for part in ("-c", setting))]

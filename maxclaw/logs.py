@@ -3,7 +3,10 @@
 They say who and which (user, thread, turn, request), never what was said.
 """
 
-from typing import Any
+import io
+import re
+from types import TracebackType
+from typing import Any, TextIO
 
 import structlog
 
@@ -14,6 +17,30 @@ _SHARED: list[Any] = [
     structlog.processors.TimeStamper(fmt="iso", utc=True),
     structlog.processors.StackInfoRenderer(),
 ]
+
+
+# PostgreSQL says which row or key it refused, and with it what people wrote.
+_DETAIL = re.compile(r"^DETAIL:.*(?:\n(?!HINT:|The above exception|During handling).*)*", re.M)
+
+ExceptionInfo = tuple[type[BaseException], BaseException, TracebackType | None]
+
+
+def without_rows(text: str) -> str:
+    """A traceback without the rows that the database quoted in it."""
+    return _DETAIL.sub("DETAIL: (left out)", text)
+
+
+def _plain_traceback(stream: TextIO, exception: ExceptionInfo) -> None:
+    whole = io.StringIO()
+    structlog.dev.plain_traceback(whole, exception)
+    stream.write(without_rows(whole.getvalue()))
+
+
+def _format_traceback(_logger: Any, _method: str, event: dict[str, Any]) -> dict[str, Any]:
+    event = dict(structlog.processors.format_exc_info(_logger, _method, event))
+    if "exception" in event:
+        event["exception"] = without_rows(event["exception"])
+    return event
 
 
 def logging_settings(log_format: str, level: str) -> dict[str, Any]:
@@ -30,10 +57,10 @@ def logging_settings(log_format: str, level: str) -> dict[str, Any]:
     )
     final: list[Any] = [structlog.stdlib.ProcessorFormatter.remove_processors_meta]
     if log_format == "json":
-        final += [structlog.processors.format_exc_info, structlog.processors.JSONRenderer()]
+        final += [_format_traceback, structlog.processors.JSONRenderer()]
     else:
         # Not the default tracebacks: they show local variables, and with them what people said.
-        final += [structlog.dev.ConsoleRenderer(colors=False, exception_formatter=structlog.dev.plain_traceback)]
+        final += [structlog.dev.ConsoleRenderer(colors=False, exception_formatter=_plain_traceback)]
     return {
         "version": 1,
         "disable_existing_loggers": False,
@@ -49,6 +76,8 @@ def logging_settings(log_format: str, level: str) -> dict[str, Any]:
         "loggers": {
             # One line a request is the proxy's work; errors and slow things are ours.
             "django_structlog": {"level": "WARNING"},
+            # Failed sign-ins have a table of their own, which goes with the account; a log does not.
+            "axes": {"level": "ERROR"},
             **{name: {"level": level} for name in ("maxclaw", "accounts", "llm", "threads", "agent", "chat")},
         },
     }
