@@ -51,6 +51,19 @@ try:
     MODEL_STALL_SECONDS = env.number("MAXCLAW_MODEL_STALL_SECONDS", 120, minimum=1)
     MODEL_RETRIES = env.number("MAXCLAW_MODEL_RETRIES", 2)
     MODEL_RETRY_BASE_SECONDS = env.fraction("MAXCLAW_MODEL_RETRY_BASE_SECONDS", 0.5)
+    EMBEDDING_URL = env.url("MAXCLAW_EMBEDDING_URL")
+    EMBEDDING_MODEL = env.text("MAXCLAW_EMBEDDING_MODEL")
+    EMBEDDING_API_KEY = env.text("MAXCLAW_EMBEDDING_API_KEY")
+    EMBEDDING_RECALL_THRESHOLD = env.fraction("MAXCLAW_EMBEDDING_RECALL_THRESHOLD", -1.0, minimum=-1.0)
+    EMBEDDING_BRIEFING_THRESHOLD = env.fraction("MAXCLAW_EMBEDDING_BRIEFING_THRESHOLD", -1.0, minimum=-1.0)
+    if EMBEDDING_URL:
+        # Cosines of different models are not comparable, so nothing can stand in for these.
+        for name in ("MODEL", "RECALL_THRESHOLD", "BRIEFING_THRESHOLD"):
+            if not env.text(f"MAXCLAW_EMBEDDING_{name}"):
+                raise ConfigurationError(
+                    f"MAXCLAW_EMBEDDING_{name} must be set where MAXCLAW_EMBEDDING_URL names an embedding server."
+                )
+    MEMORY_ANSWER = env.choice("MAXCLAW_MEMORY_ANSWER", "list", {"list", "synthesize"})
     BUDGET_USER_TOKENS = env.number("MAXCLAW_BUDGET_USER_TOKENS", 2_000_000)
     BUDGET_USER_DOLLARS = env.fraction("MAXCLAW_BUDGET_USER_DOLLARS", 2.0)
     BUDGET_SERVER_TOKENS = env.number("MAXCLAW_BUDGET_SERVER_TOKENS", 20_000_000)
@@ -94,6 +107,7 @@ INSTALLED_APPS = [
     "llm",
     "threads",
     "agent",
+    "memory",
     "chat",
 ]
 

@@ -1,0 +1,12 @@
+from django.apps import AppConfig
+from django.utils.translation import gettext_lazy as _
+
+
+class MemoryConfig(AppConfig):
+    name = "memory"
+    verbose_name = _("Memory")
+
+    def ready(self) -> None:
+        from memory import receivers
+
+        receivers.connect()
