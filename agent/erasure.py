@@ -1,13 +1,17 @@
 """What the rows of turns export of a person, and how they go."""
 
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
+from django.db import transaction
 from django.db.models import Model
 
 from accounts import erasing
 from accounts.models import User
-from agent.models import ImportedConversation, InboxItem, OverflowEvent, TaskFrame, ToolCall, TurnEvent
+from agent import import_jobs
+from agent.import_run import TITLE_SHOWN_MAX_CHARS
+from agent.models import ImportedConversation, ImportJob, InboxItem, OverflowEvent, TaskFrame, ToolCall, TurnEvent
 from threads.models import Thread
 
 # Rows before what they refer to.
@@ -58,16 +62,44 @@ def export(user: User) -> Iterator[dict[str, Any]]:
         yield {
             "record": "imported_conversation",
             "channel": imported.thread.channel,
+            "format": imported.format,
             "source": imported.source,
+            "branch": imported.branch,
             "created": imported.created.isoformat(),
+        }
+    for job in erasing.in_batches(ImportJob.objects.filter(owner=user)):
+        yield {
+            "record": "import",
+            "file_name": job.file_name,
+            "state": job.state,
+            "report": job.report,
+            "problem": job.problem,
+            "created": job.created.isoformat(),
+            "finished": job.finished and job.finished.isoformat(),
         }
 
 
 def erase_thread(thread: Thread) -> None:
     for table in TABLES:
         table._default_manager.filter(thread=thread).delete()
+    _forget_in_reports(thread)
+
+
+def _forget_in_reports(thread: Thread) -> None:
+    """Reports of imports name what was left out by its title."""
+    title = thread.title[:TITLE_SHOWN_MAX_CHARS]
+    for job in ImportJob.objects.filter(owner_id=thread.owner_id) if title else []:
+        problems = job.report.get("problems", [])
+        kept = [problem for problem in problems if title not in problem[0]]
+        if len(kept) < len(problems):
+            job.report["problems"] = kept
+            job.save(update_fields=["report"])
 
 
 def erase_user(user: User) -> None:
     for table in TABLES:
         table._default_manager.filter(owner=user).delete()
+    jobs = ImportJob.objects.filter(owner=user)
+    for stored_as in jobs.values_list("stored_as", flat=True):
+        transaction.on_commit(partial(import_jobs.remove_file, stored_as))
+    jobs.delete()

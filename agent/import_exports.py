@@ -10,13 +10,13 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from django.db import transaction
 from django.utils.translation import gettext as _
 
 from accounts.models import User
 from agent import import_rows
-from agent.bell import ring
 from agent.copied_calls import copy_tool_calls
 from agent.import_history import Call, History
 from agent.import_passage import HistoryPassage
@@ -27,7 +27,6 @@ from llm import router
 from threads import copying
 from threads.lifecycle import LifecycleRefused, clean_title, create_thread, title_from
 from threads.models import Generation, Message, Thread
-from threads.transcript import live_generation
 
 NOT_SPOKEN = (Message.Role.EVENT,)
 
@@ -61,25 +60,37 @@ class _There:
 def _import_once(
     owner: User, history: History, title_prefix: str, dry_run: bool, on_messages: Callable[[int], None]
 ) -> Outcome:
-    with transaction.atomic():
-        there = _look(owner, history, lock=not dry_run)
-        known = {node_id for node_id in history.nodes if history.key(node_id) in there.rows}
-        outcome = Outcome(is_new=not there.threads, already_there=len(known))
-        parts = segments(history.parents, history.current, known)
-        writing = _Writing(owner, history, there, title_prefix, on_messages)
-        for part in parts:
-            outcome.added += len(part.nodes)
-            if part.departs_from is not None and not writing.follows_on(part):
-                outcome.branches += 1
-            if not dry_run:
-                try:
-                    outcome.generations += writing.write(part)
-                except router.NoModelForCategory as error:
-                    raise NotImported(str(error)) from None
-        if parts and not dry_run:
-            ring("list", {"owner": owner.pk})
-        outcome.channel = next((thread.channel for thread in there.threads.values()), "")
+    # Most conversations of a newer export are known whole: then nothing is locked and nothing written.
+    there = _look(owner, history, lock=False)
+    outcome = _outcome(history, there)
+    if not dry_run and outcome.added:
+        with transaction.atomic():
+            if there.threads:
+                there = _look(owner, history, lock=True)
+                outcome = _outcome(history, there)
+            writing = _Writing(owner, history, there, title_prefix, on_messages)
+            try:
+                outcome.generations = sum(writing.write(part) for part in _new_parts(history, there))
+            except router.NoModelForCategory as error:
+                raise NotImported(str(error)) from None
+    outcome.channel = next((thread.channel for thread in there.threads.values()), "")
     return outcome
+
+
+def _new_parts(history: History, there: _There) -> list[Segment]:
+    known = [node_id for node_id in history.nodes if history.key(node_id) in there.rows]
+    return segments(history.parents, history.current, known)
+
+
+def _outcome(history: History, there: _There) -> Outcome:
+    """What importing it now comes to."""
+    parts = _new_parts(history, there)
+    return Outcome(
+        is_new=not there.threads,
+        added=sum(len(part.nodes) for part in parts),
+        already_there=sum(history.key(node_id) in there.rows for node_id in history.nodes),
+        branches=sum(part.departs_from is not None and not _follows_on(history, there, part) for part in parts),
+    )
 
 
 def _look(owner: User, history: History, *, lock: bool) -> _There:
@@ -96,6 +107,15 @@ def _look(owner: User, history: History, *, lock: bool) -> _There:
     return there
 
 
+def _follows_on(history: History, there: _There, part: Segment) -> bool:
+    """Whether a segment goes on where a thread ends, rather than departing from the middle of it. Nothing follows on
+    from the present message."""
+    if part.departs_from is None or part.departs_from == history.current:
+        return False
+    key = history.key(part.departs_from)
+    return key in there.rows and there.last_key[there.rows[key][0]] == key
+
+
 @dataclass
 class _Writing:
     """Writes segments one after the other, and remembers what stands where."""
@@ -107,20 +127,12 @@ class _Writing:
     on_messages: Callable[[int], None]
     made: set[int] = field(default_factory=set)
 
-    def follows_on(self, part: Segment) -> bool:
-        """Whether a segment goes on where a thread ends, rather than departing from the middle of it. Nothing but
-        words that come later follows on from the present message."""
-        if part.departs_from is None or part.departs_from == self.history.current:
-            return False
-        key = self.history.key(part.departs_from)
-        return key in self.there.rows and self.there.last_key[self.there.rows[key][0]] == key
-
     def write(self, part: Segment) -> int:
         """Store a segment. Returns over how many generations it was dealt."""
         if part.departs_from is None:
             thread, passage = self._new(part), self._passage(part, ())
             grows, holds_copies = False, False
-        elif self.follows_on(part):
+        elif _follows_on(self.history, self.there, part):
             thread = self.there.threads[self.there.rows[self.history.key(part.departs_from)][0]]
             check_takes_rows(thread)
             passage, grows, holds_copies = self._passage(part, ()), thread.pk not in self.made, False
@@ -142,8 +154,17 @@ class _Writing:
 
     def _new(self, part: Segment) -> Thread:
         title = self.history.title.strip() or title_from(self.history.first_words)
-        thread = create_thread(self.owner, title=clean_title(f"{self.title_prefix}{title}"))
-        return self._remember(thread, part, "" if "" not in self.there.branches else None)
+        created, updated = self._times(part)
+        title = clean_title(f"{self.title_prefix}{title}")
+        thread = create_thread(self.owner, title=title, created=created, updated=updated)
+        if self.history.archived:
+            thread.status = Thread.Status.ARCHIVED
+            thread.save(update_fields=["status"])
+        return self._remember(thread, "" if "" not in self.there.branches else self.history.key(part.nodes[0]))
+
+    def _times(self, part: Segment) -> tuple[datetime, datetime]:
+        times = [self.history.nodes[node_id].created for node_id in part.nodes]
+        return times[0], max(times)
 
     def _branch(self, part: Segment) -> tuple[Thread, list[Message], tuple[Call, ...]]:
         """The thread of a branch, with copies of what its context holds; further rows to copy, and the calls which
@@ -159,43 +180,37 @@ class _Writing:
             upto = rows.filter(pk__lt=first).exclude(role__in=NOT_SPOKEN).order_by("-pk").first()
         else:
             upto = rows.get(pk=last)
-        thread = self._forked(source, upto, copies)
-        if upto is not None and not Message.objects.filter(thread=thread).exists():
-            # What was rewound here is no context to fork; it is copied all the same.
-            before = rows.filter(generation=upto.generation, pk__lte=upto.pk).exclude(role__in=NOT_SPOKEN)
-            copies = [*before.filter(model_visible=True).order_by("pk"), *copies]
-        generation = live_generation(thread)
-        generation.started = (upto or copies[0]).generation.started
-        generation.save(update_fields=["started"])
-        return self._remember(thread, part, None), copies, node.open_calls
+        thread = self._forked(source, upto)
+        if thread is None:
+            thread = create_thread(self.owner, copied_from=upto or copies[0], model=source.model)
+            if upto is not None:
+                # What was rewound here is no context to fork; it is copied all the same.
+                Generation.objects.filter(thread=thread).update(opening=upto.generation.opening)
+                before = rows.filter(generation=upto.generation, pk__lte=upto.pk).exclude(role__in=NOT_SPOKEN)
+                copies = [*before.filter(model_visible=True).order_by("pk"), *copies]
+        Generation.objects.filter(thread=thread).update(started=(upto or copies[0]).generation.started)
+        self._name_branch(thread, part)
+        return self._remember(thread, self.history.key(part.nodes[0])), copies, node.open_calls
 
-    def _forked(self, source: Thread, upto: Message | None, copies: list[Message]) -> Thread:
-        number = len(self.there.branches)
+    def _forked(self, source: Thread, upto: Message | None) -> Thread | None:
+        if upto is None:
+            return None
+        try:
+            with transaction.atomic():
+                return copying.fork(self.owner, source, upto, acting_user=self.owner)
+        except LifecycleRefused:
+            return None
+
+    def _name_branch(self, thread: Thread, part: Segment) -> None:
         first = next(iter(self.there.threads.values()))
-        title = _("%(title)s · branch %(number)s") % {"title": first.title, "number": number}
-        if upto is not None:
-            try:
-                with transaction.atomic():
-                    thread = copying.fork(self.owner, source, upto, acting_user=self.owner)
-            except LifecycleRefused:
-                pass
-            else:
-                thread.title = clean_title(title)
-                thread.save(update_fields=["title"])
-                return thread
-        origin = upto or copies[0]
-        thread = create_thread(self.owner, title=clean_title(title), copied_from=origin, model=source.model)
-        if upto is not None:
-            Generation.objects.filter(thread=thread).update(opening=upto.generation.opening)
-        return thread
-
-    def _remember(self, thread: Thread, part: Segment, branch: str | None) -> Thread:
-        times = [self.history.nodes[node_id].created for node_id in part.nodes]
-        thread.created, thread.updated = times[0], max(times)
+        title = _("%(title)s · branch %(number)s") % {"title": first.title, "number": len(self.there.branches)}
+        thread.title = clean_title(title)
+        thread.created, thread.updated = self._times(part)
         if self.history.archived:
             thread.status = Thread.Status.ARCHIVED
-        thread.save(update_fields=["created", "updated", "status"])
-        branch = self.history.key(part.nodes[0]) if branch is None else branch
+        thread.save(update_fields=["title", "created", "updated", "status"])
+
+    def _remember(self, thread: Thread, branch: str) -> Thread:
         # Before the rows: a second import of the same conversation waits here, and then finds it.
         ImportedConversation.objects.create(
             thread=thread, owner=self.owner, format=self.history.format, source=self.history.source, branch=branch

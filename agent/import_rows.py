@@ -95,7 +95,7 @@ def add(
         starts = passage.created(min(begin, len(passage) - 1))
         if number:
             generation = _next_generation(thread, generation, starts)
-        elif not grows and not holds_copies:
+        elif not grows and not holds_copies and generation.started != starts:
             generation.started = starts
             generation.save(update_fields=["started"])
         for first, after in _batches(passage, begin, end):

@@ -12,14 +12,17 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from agent import import_chatgpt, import_claude
+from agent.bell import ring
 from agent.import_archive import Entry, Export, is_export
 from agent.import_exports import import_history
 from agent.import_history import Damaged, History, words
 from agent.import_index import ConversationIndex, index
 from agent.importing import NotImported, Outcome, import_conversation
+from maxclaw import clock
 from maxclaw.text import head, visible
 
 LINES_PER_SIGN_OF_LIFE = 1_000
+SECONDS_BETWEEN_RINGS = 1.0
 PROBLEMS_KEPT = 500
 TITLE_SHOWN_MAX_CHARS = 60
 WHY_MAX_CHARS = 500
@@ -82,13 +85,31 @@ class ImportRun:
     on_problem: OnProblem = lambda _where, _why: None
     on_progress: OnProgress = lambda _done, _total, _sentence: None
     after_each: Callable[[int], None] = lambda _position: None
+    _rung: float | None = None
 
     def take(self, file: IO[bytes], name: str) -> None:
         """Import an opened file, which can be wound back. Raises NoExport, FileChanged and OSError."""
-        if is_export(file):
-            self._take_export(file, name)
-        else:
-            self._take_lines(file)
+        try:
+            if is_export(file):
+                self._take_export(file, name)
+            else:
+                self._take_lines(file)
+        finally:
+            self._ring()
+
+    def _ring(self) -> None:
+        """Tell the owner's open pages that the list of conversations changed."""
+        if self._rung is not None:
+            self._rung = clock.monotonic()
+            ring("list", {"owner": self.owner.pk})
+
+    def _count(self, outcome: Outcome) -> None:
+        self.report.count(outcome)
+        if outcome.added and not self.dry_run:
+            due = self._rung is None or clock.monotonic() - self._rung > SECONDS_BETWEEN_RINGS
+            self._rung = self._rung or 0.0
+            if due:
+                self._ring()
 
     # Exports
 
@@ -97,13 +118,17 @@ class ImportRun:
         for position, entry in enumerate(export.entries(), start=1):
             if position <= self.skip:
                 continue
-            self._take_entry(entry)
             share = 100 * export.read_bytes // max(export.total_bytes, 1)
             sentence = f"{position:,} conversations, {min(share, 100)}% read"
-            self.on_progress(export.read_bytes, export.total_bytes, sentence)
+
+            def on_messages(_count: int, sentence: str = sentence) -> None:
+                self.on_progress(export.read_bytes, export.total_bytes, sentence)
+
+            self._take_entry(entry, on_messages)
+            on_messages(0)
             self.after_each(position)
 
-    def _take_entry(self, entry: Entry) -> None:
+    def _take_entry(self, entry: Entry, on_messages: Callable[[int], None]) -> None:
         where = _("%(file)s, entry %(number)s") % {"file": visible(entry.file), "number": f"{entry.number:,}"}
         try:
             conversations = entry.conversations
@@ -117,19 +142,21 @@ class ImportRun:
                 history = _read(conversation)
                 for sentence in history.damaged:
                     self._leave_out(named, sentence)
-                self._take_history(history)
+                self._take_history(history, on_messages)
             except (Damaged, NotImported) as left_out:
                 self._leave_out(named, str(left_out))
             except RecursionError:
                 self._leave_out(named, _("It is JSON that nobody can read."))
 
-    def _take_history(self, history: History) -> None:
+    def _take_history(self, history: History, on_messages: Callable[[int], None]) -> None:
         if not history.nodes:
             self.report.empty += 1
             return
         self.report.seen += len(history.nodes)
-        outcome = import_history(self.owner, history, title_prefix=self.title_prefix, dry_run=self.dry_run)
-        self.report.count(outcome)
+        outcome = import_history(
+            self.owner, history, title_prefix=self.title_prefix, dry_run=self.dry_run, on_messages=on_messages
+        )
+        self._count(outcome)
 
     # JSON lines
 
@@ -177,7 +204,7 @@ class ImportRun:
             where = _("conversation %(id)s") % {"id": conversation.source}
             self._leave_out(where, str(refused), len(conversation))
         else:
-            self.report.count(outcome)
+            self._count(outcome)
             for line in outcome.repeated:
                 self._tell(self._line(line), _("An earlier line has the same id."))
 

@@ -22,7 +22,6 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from agent import import_rows
-from agent.bell import ring
 from agent.import_index import ConversationIndex, Lines, NewLine
 from agent.import_keys import key_of
 from agent.models import ImportedConversation
@@ -94,7 +93,6 @@ def _import_once(
                 )
             except router.NoModelForCategory as error:
                 raise NotImported(str(error)) from None
-            ring("list", {"owner": owner.pk})
         outcome.channel = "" if thread is None else thread.channel
     return outcome
 
@@ -103,21 +101,23 @@ def find_threads(owner: User, format: str, source: str, *, lock: bool) -> dict[s
     """The threads that a conversation was imported into, by branch, in the order in which they were made; with `lock`
     locked. A deleted one is not among them: importing makes it anew instead of bringing it back."""
     imported = ImportedConversation.objects.filter(owner=owner, format=format, source=source)
+    if not lock:
+        there = imported.filter(thread__deleted__isnull=True).select_related("thread").order_by("thread_id")
+        return {row.branch: row.thread for row in there}
     while True:
         found: dict[str, Thread] = {}
-        rows = list(imported.order_by("thread_id").values_list("pk", "thread_id", "branch"))
-        for row_id, thread_id, branch in rows:
+        for row in list(imported.order_by("thread_id")):
             try:
                 # Two imports that both found it would both find the same messages new: the second waits here.
-                thread = lock_thread(thread_id) if lock else Thread.objects.get(pk=thread_id)
-            except (ThreadGone, Thread.DoesNotExist):
+                thread = lock_thread(row.thread_id)
+            except ThreadGone:
                 continue
             if thread.deleted is None:
-                found[branch] = thread
-            elif lock:
-                imported.filter(pk=row_id, thread_id=thread_id).delete()
-        # Whoever was waited for may have made others; only then is it looked again.
-        if not (rows and lock) or set(imported.values_list("thread_id", flat=True)) == {t.pk for t in found.values()}:
+                found[row.branch] = thread
+            else:
+                imported.filter(pk=row.pk, thread_id=row.thread_id).delete()
+        # Whoever was waited for may have made others.
+        if not found or set(imported.values_list("thread_id", flat=True)) == {one.pk for one in found.values()}:
             return found
 
 
@@ -150,9 +150,8 @@ def _what_is_new(conversation: ConversationIndex, known: set[str]) -> tuple[list
 
 def _new_thread(owner: User, conversation: ConversationIndex, title_prefix: str) -> Thread:
     title = conversation.title.strip() or title_from(conversation.first_words)
-    thread = create_thread(owner, title=clean_title(f"{title_prefix}{title}"))
-    thread.created, thread.updated = conversation.first, conversation.last
-    thread.save(update_fields=["created", "updated"])
+    title = clean_title(f"{title_prefix}{title}")
+    thread = create_thread(owner, title=title, created=conversation.first, updated=conversation.last)
     # Before the rows: a second import of the same conversation waits here, and then finds it.
     ImportedConversation.objects.create(thread=thread, owner=owner, format=FORMAT, source=conversation.source)
     return thread

@@ -5,7 +5,7 @@ from typing import Any
 
 from asgiref.sync import async_to_sync
 
-from agent import compaction
+from agent import compaction, import_jobs
 from agent.ticking import run_tick
 from maxclaw import clock
 
@@ -20,3 +20,8 @@ def tick(intended: Any = None) -> dict[str, bool]:
 def compact_idle(thread_id: int) -> bool:
     """Renew the context of a thread at rest."""
     return async_to_sync(compaction.compact_idle)(thread_id)
+
+
+def run_import(job_id: int) -> None:
+    """One slice of an import that a person started on the page."""
+    import_jobs.run(job_id)

@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from django.db import connection
 from django_q.tasks import async_task
 
-from agent import compaction, conversations, taking
+from agent import compaction, conversations, import_jobs, taking
 from agent.ticking import every_minute
 from maxclaw import clock, heartbeat
 
@@ -52,3 +52,9 @@ def compact_resting_conversations(_intended: datetime) -> None:
     """A large context whose cache is about to run out is renewed while reading it is still cheap."""
     for thread_id in compaction.idle_due(clock.now()):
         async_task("agent.tasks.compact_idle", thread_id)
+
+
+@every_minute("sweep imports")
+def sweep_imports(_intended: datetime) -> None:
+    """Imports whose worker is gone go on; files that nobody needs any more go."""
+    import_jobs.sweep()

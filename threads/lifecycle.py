@@ -1,5 +1,6 @@
 """How a conversation begins, is named, put away, ended, and made stricter."""
 
+from datetime import datetime
 from functools import partial
 from typing import Any
 
@@ -34,8 +35,10 @@ def create_thread(
     category: str = "",
     copied_from: Message | None = None,
     model: str = "",
+    created: datetime | None = None,
+    updated: datetime | None = None,
 ) -> Thread:
-    """Make a thread with its first generation.
+    """Make a thread with its first generation; `created` and `updated` are of one that was held elsewhere.
 
     A task (`parent`) and a branch (`copied_from`) have at least the level of the thread that they come from:
     they live on its island and carry its category, and may only be stricter. An isolated thread without such
@@ -64,12 +67,14 @@ def create_thread(
             copied_from=copied_from,
             island_id=island_id,
             model=model,
+            created=created or clock.now(),
+            updated=updated or created or clock.now(),
         )
         if scope == Thread.Scope.ISOLATED and island_id is None:
             # An island's root names itself, so it needs its id before it is inserted.
             thread.pk = thread.island_id = _next_thread_id()
         thread.save(force_insert=True)
-        Generation.objects.create(thread=thread, owner=owner, ordinal=1)
+        Generation.objects.create(thread=thread, owner=owner, ordinal=1, started=thread.created)
         mark_locked(thread)
     return thread
 

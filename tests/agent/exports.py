@@ -78,7 +78,9 @@ def chatgpt_conversation(number):
         return uuid(number, place)
 
     def said(role, text, minute):
-        return message(role, text, at=time_of(number, minute), metadata={"model_slug": "gpt-5"} if role != "user" else {})
+        return message(
+            role, text, at=time_of(number, minute), metadata={"model_slug": "gpt-5"} if role != "user" else {}
+        )
 
     hidden = message("system", "", metadata={"is_visually_hidden_from_conversation": True})
     nodes = {
