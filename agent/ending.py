@@ -7,7 +7,7 @@ from agent import dispatch, frames, interruption, leases
 from agent.bell import ring
 from agent.events import Event
 from agent.leases import Holding
-from agent.models import InboxItem, TaskFrame
+from agent.models import TaskFrame
 from agent.prompts import RESUMED_NOTE
 from agent.safe_point import absorb, append_note, append_notice, waiting_items
 from threads.lifecycle import settle
@@ -16,12 +16,11 @@ from threads.signals import SettledReason
 from threads.transcript import lock_thread
 
 
-def look_at_waiting(
-    thread: Thread, generation: Generation, holding: Holding, items: list[InboxItem] | None = None
-) -> tuple[bool, list[Event]]:
-    """A safe point. Items up to the running frame's level become rows of it; a higher one pushes a frame, as long as
-    the stack has room (what does not fit goes on waiting). Returns (whether anything came in, events)."""
-    items = waiting_items(thread) if items is None else items
+def look_at_waiting(thread: Thread, generation: Generation, holding: Holding) -> tuple[bool, list[Event]]:
+    """A safe point; `thread` was locked with `has_waiting`. Items up to the running frame's level become rows of it; a
+    higher one pushes a frame, as long as the stack has room (what does not fit goes on waiting). Returns (whether
+    anything came in, events)."""
+    items = waiting_items(thread) if vars(thread)["has_waiting"] else []
     fitting = [item for item in items if item.level <= holding.level]
     events = absorb(thread, generation, fitting)
     higher = [item for item in items if item.level > holding.level]
@@ -46,11 +45,14 @@ def end_or_go_on(
     """The running frame is done. The frame below goes on if there is one; else, with `renew`, the context is renewed
     under the same lease; else the lease goes back. The thread is locked. Returns (whether the turn goes on, events)."""
     events: list[Event] = []
-    frame = frames.open_frames(thread).get(pk=holding.frame_id)
+    # Read with the lock; what it says of later comers may be late, but they ring.
+    alone = vars(thread).get("has_suspended") is False
+    standing = [] if alone else list(frames.open_frames(thread))
+    frame = TaskFrame(pk=holding.frame_id, source=holding.source)
     frames.end(frame, reason, notice)
     if notice:
         events.append(append_notice(thread, generation, notice, reason))
-    below = frames.topmost_suspended(thread)
+    below = next((one for one in standing if one.state == TaskFrame.State.SUSPENDED), None)
     if below is not None:
         below.state = TaskFrame.State.RUNNING
         below.save(update_fields=["state"])

@@ -38,17 +38,24 @@ RETURNING number, pg_notify(%(channel)s, json_build_object(
     'topic', 'event', 'thread', thread_id, 'owner', owner_id, 'number', number, 'kind', kind,
     'body', CASE WHEN octet_length(body::text) <= %(inline)s THEN body END)::text)
 """
+_INSERT_AND_WAKE = f"""
+WITH stored AS ({_INSERT})
+SELECT number FROM stored
+UNION ALL
+SELECT 0 FROM (SELECT pg_notify(%(channel)s, json_build_object('topic', 'wake', 'thread', %(thread)s)::text)) AS rung
+"""  # noqa: S608  (both halves are constants)
 
 
-def emit_all(thread_id: int, owner_id: int, events: Iterable[Event]) -> int:
-    """Store events in order and ring for each. The caller's transaction holds the thread's row lock, so numbers have
-    no gaps. Returns the last number (0 when there was nothing to say)."""
+def emit_all(thread_id: int, owner_id: int, events: Iterable[Event], *, wake: bool = False) -> int:
+    """Store events in order and ring for each; with `wake`, ring for whoever runs turns as well. The caller's
+    transaction holds the thread's row lock, so numbers have no gaps. Returns the last number (0 when there was nothing
+    to say)."""
     events = list(events)
     if not events:
         return 0
     with connection.cursor() as cursor:
         cursor.execute(
-            _INSERT,
+            _INSERT_AND_WAKE if wake else _INSERT,
             {
                 "thread": thread_id,
                 "owner": owner_id,

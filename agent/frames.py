@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, QuerySet
 
 from agent.leases import Holding
 from agent.models import InboxItem, Level, TaskFrame
@@ -18,6 +18,11 @@ def open_frames(thread: Thread) -> QuerySet[TaskFrame]:
     """The thread's frames that have not ended, topmost first."""
     ended = [TaskFrame.State.DONE, TaskFrame.State.FAILED]
     return TaskFrame.objects.filter(thread=thread).exclude(state__in=ended).order_by("-id")
+
+
+def suspended_exists() -> Exists:
+    """Annotation of a thread: whether a frame of it is suspended."""
+    return Exists(TaskFrame.objects.filter(thread=OuterRef("pk"), state=TaskFrame.State.SUSPENDED))
 
 
 def topmost_suspended(thread: Thread) -> TaskFrame | None:

@@ -26,6 +26,8 @@ class Holding:
     level: int
     generation_id: int
     source: str = ""
+    language: str = "en"
+    fresh: bool = False  # its frame was made with the taking, its first request counted
 
 
 def grant(thread: Thread, holder: str) -> uuid.UUID:
@@ -34,7 +36,8 @@ def grant(thread: Thread, holder: str) -> uuid.UUID:
     thread.lease_token = uuid.uuid4()
     thread.lease_holder = holder
     thread.lease_until = clock.now() + timedelta(seconds=settings.LEASE_SECONDS)
-    thread.save(update_fields=["state", "lease_token", "lease_holder", "lease_until"])
+    thread.updated = clock.now()
+    thread.save(update_fields=["state", "lease_token", "lease_holder", "lease_until", "updated"])
     return thread.lease_token
 
 

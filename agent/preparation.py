@@ -4,10 +4,12 @@ import json
 from dataclasses import dataclass
 
 from django.db import transaction
+from django.db.models import OuterRef, QuerySet, Subquery
 
 from agent import opening, prompts, registry
 from agent.events import emit
 from agent.leases import Holding
+from agent.models import TaskFrame
 from agent.projection import STREAMING, message_view
 from llm import catalog, router
 from llm.calls import Prepared
@@ -45,57 +47,89 @@ def choose_models(thread: Thread, generation: Generation) -> list[Model]:
     return router.candidates(catalog.MAIN, thread.category, _own_model(thread, generation))
 
 
-def prepare(holding: Holding, step: Step, model: Model, attempt: int, max_tokens: int | None) -> Prepared:
-    """Build the request for `model`, record it in the ledger, and open the row of its answer.
+@dataclass
+class Present:
+    """The turn's generation with its header, and what is read in the same statement: whether the user asked to stop,
+    and where the newest turn request ended that the header's model began to answer."""
 
-    Raises LeaseLost, ThreadGone, CategoryChanged, and OpeningTooLarge before anything is recorded.
-    """
+    generation: Generation
+    stop_asked: bool
+    previous_last_id: int | None
+
+
+def present(holding: Holding) -> Present:
+    """What a request is composed from, as it stands now."""
+    stop_asked = TaskFrame.objects.filter(pk=holding.frame_id).values("stop_asked")
+    reached = _reached(OuterRef("pk"), OuterRef("header_id"))
+    generation = (
+        Generation.objects.select_related("header")
+        .annotate(stop_asked=Subquery(stop_asked), previous_last_id=Subquery(reached.values("last_message_id")[:1]))
+        .get(pk=holding.generation_id)
+    )
+    read = vars(generation)
+    return Present(generation, bool(read["stop_asked"]), read["previous_last_id"])
+
+
+def prepare(holding: Holding, step: Step, model: Model, attempt: int, max_tokens: int | None) -> Prepared:
+    """Build a further attempt of a request, for the same model or the next. Raises LeaseLost, ThreadGone,
+    CategoryChanged, OpeningTooLarge."""
     with transaction.atomic():
         thread = lock_thread(holding.thread_id, holding.token)
-        if not model.reads(thread.category):
-            raise CategoryChanged
-        generation = Generation.objects.select_related("header").get(pk=holding.generation_id)
-        step.generation = generation
-        header = _header(thread, generation, model)
-        if generation.opening is None:
-            generation.opening = opening.render(thread, generation)
-            generation.save(update_fields=["opening"])
-        check_opening(generation.opening, header, model)
-        messages = wire_messages(
-            generation.opening,
-            rows_of_call(generation.pk, LAST_ROW, generation.cut),
-            model_name=model.name,
-            thinking_from=generation.thinking_from,
+        return compose(thread, present(holding), holding, step, model, attempt, max_tokens)
+
+
+def compose(
+    thread: Thread,
+    now: Present,
+    holding: Holding,
+    step: Step,
+    model: Model,
+    attempt: int,
+    max_tokens: int | None,
+) -> Prepared:
+    """Build the request for `model`, record it in the ledger, and open the row of its answer. The thread is locked.
+
+    Raises CategoryChanged, and OpeningTooLarge before anything is recorded.
+    """
+    if not model.reads(thread.category):
+        raise CategoryChanged
+    generation = step.generation = now.generation
+    header = _header(thread, generation, model)
+    if generation.opening is None:
+        generation.opening = opening.render(thread, generation)
+        generation.save(update_fields=["opening"])
+    check_opening(generation.opening, header, model)
+    messages = wire_messages(
+        generation.opening,
+        rows_of_call(generation.pk, LAST_ROW, generation.cut),
+        model_name=model.name,
+        thinking_from=generation.thinking_from,
+    )
+    last_id = messages[-1].last_id
+    anchors = _anchors(model, now, header, {message.last_id for message in messages}, last_id)
+    limit = max_tokens or model.answer_tokens
+    body = body_bytes(header.text, messages, anchors, limit)
+    if step.answer is None:
+        step.answer = append(
+            thread, generation, Message.Role.ASSISTANT, meta={"state": STREAMING, "frame": holding.frame_id}
         )
-        last_id = messages[-1].last_id
-        anchors = _anchors(model, generation, header, {message.last_id for message in messages}, last_id)
-        limit = max_tokens or model.answer_tokens
-        body = body_bytes(header.text, messages, anchors, limit)
-        if step.answer is None:
-            step.answer = append(
-                thread,
-                generation,
-                Message.Role.ASSISTANT,
-                meta={"state": STREAMING, "frame": holding.frame_id},
-            )
-            view = message_view(step.answer, generation.ordinal)
-            emit(thread.pk, thread.owner_id, "message", {"message": view})
-        call = open_call(
-            purpose=ModelCall.Purpose.TURN,
-            owner_id=thread.owner_id,
-            thread_id=thread.pk,
-            generation_id=generation.pk,
-            header=header,
-            model=model,
-            body_sha256=body_sha256(body),
-            last_message_id=last_id,
-            cut=generation.cut,
-            thinking_from=generation.thinking_from,
-            anchors=anchors,
-            max_tokens=limit,
-            attempt=attempt,
-            answer_message_id=step.answer.pk,
-        )
+        emit(thread.pk, thread.owner_id, "message", {"message": message_view(step.answer, generation.ordinal)})
+    call = open_call(
+        purpose=ModelCall.Purpose.TURN,
+        owner_id=thread.owner_id,
+        thread_id=thread.pk,
+        generation_id=generation.pk,
+        header=header,
+        model=model,
+        body_sha256=body_sha256(body),
+        last_message_id=last_id,
+        cut=generation.cut,
+        thinking_from=generation.thinking_from,
+        anchors=anchors,
+        max_tokens=limit,
+        attempt=attempt,
+        answer_message_id=step.answer.pk,
+    )
     return Prepared(call=call, model=model, body=body, betas=betas_of(header.text), max_tokens=limit)
 
 
@@ -127,24 +161,27 @@ def _header(thread: Thread, generation: Generation, model: Model) -> RequestHead
     return header
 
 
-def _anchors(
-    model: Model, generation: Generation, header: RequestHeader, boundaries: set[int], last_id: int
-) -> list[Anchor]:
+def _anchors(model: Model, now: Present, header: RequestHeader, boundaries: set[int], last_id: int) -> list[Anchor]:
     """The middle anchor is the last message of the generation's previous turn request that reached this model: a turn
     that adds more than 20 blocks falls out of the provider's look-back without it."""
-    previous = (
-        ModelCall.objects.filter(
-            generation_id=generation.pk,
-            purpose=ModelCall.Purpose.TURN,
-            header=header,
-            last_message_id__lt=last_id,
-            first_token_ms__isnull=False,
-        )
-        .order_by("-id")
-        .values_list("last_message_id", flat=True)
-        .first()
-    )
-    return turn_anchors(model, previous if previous in boundaries else None, last_id)
+    previous = now.previous_last_id
+    # Usually read with the generation; not for a fallback model, after a rewind, or for a second attempt.
+    fits = previous is None or (previous < last_id and previous in boundaries)
+    if header.pk != now.generation.header_id or not fits:
+        earlier = _reached(now.generation.pk, header.pk).filter(last_message_id__lt=last_id)
+        previous = earlier.values_list("last_message_id", flat=True).first()
+        previous = previous if previous in boundaries else None
+    return turn_anchors(model, previous, last_id)
+
+
+def _reached(generation_id: int | OuterRef, header_id: str | OuterRef) -> QuerySet[ModelCall]:
+    """Turn requests of a generation that a model began to answer, newest first: what they wrote can be read."""
+    return ModelCall.objects.filter(
+        generation_id=generation_id,
+        purpose=ModelCall.Purpose.TURN,
+        header_id=header_id,
+        first_token_ms__isnull=False,
+    ).order_by("-id")
 
 
 def _wire_id(header: RequestHeader) -> str:

@@ -46,7 +46,8 @@ def request(user: User, channel: str) -> TaskFrame:
         )
         if thread.state == Thread.State.IDLE:
             emit_all(thread.pk, thread.owner_id, [frames.state_event(thread, frame)])
-            speaking.wake(thread)
+        # Rung while a turn runs too: its end may look at the frames as they were before this one.
+        speaking.wake(thread)
     return frame
 
 

@@ -16,7 +16,6 @@ from agent.bell import Bell
 from agent.leases import Holding
 from agent.turn import CancelReason, Turn
 from maxclaw.database_threads import in_database
-from threads.models import Thread
 
 logger = logging.getLogger("maxclaw.runner")
 
@@ -76,22 +75,23 @@ class Runner:
             return
         task = asyncio.create_task(self._drive(thread_id), name=f"thread {thread_id}")
         self._driving[thread_id] = task
-        task.add_done_callback(lambda _task: self._driving.pop(thread_id, None))
 
     async def _drive(self, thread_id: int) -> None:
-        while not self._stopping:
-            self._again.discard(thread_id)
-            taken = await self._take(thread_id)
-            if taken is not None:
-                holding, language = taken
-                turn = Turn(holding, language)
-                self._turns[thread_id] = turn
-                try:
-                    await self._run(turn)
-                finally:
-                    self._turns.pop(thread_id, None)
-            elif thread_id not in self._again:
-                return
+        try:
+            while not self._stopping:
+                self._again.discard(thread_id)
+                holding = await self._take(thread_id)
+                if holding is not None:
+                    self._turns[thread_id] = turn = Turn(holding)
+                    try:
+                        await self._run(turn)
+                    finally:
+                        self._turns.pop(thread_id, None)
+                # A turn looks at all that waits before it ends: only a ring since then is news.
+                if thread_id not in self._again:
+                    return
+        finally:
+            self._driving.pop(thread_id, None)
 
     async def _run(self, turn: Turn) -> None:
         # A stop that was rung between the taking and this line would find no turn to cancel.
@@ -108,19 +108,12 @@ class Runner:
                 await asyncio.wait([running])
             raise
 
-    async def _take(self, thread_id: int) -> tuple[Holding, str] | None:
+    async def _take(self, thread_id: int) -> Holding | None:
         try:
-            return await in_database(self._take_now, thread_id)
+            return await in_database(taking.take, thread_id, self.holder)
         except Exception:
             logger.exception("Could not take thread %s.", thread_id)
             return None
-
-    def _take_now(self, thread_id: int) -> tuple[Holding, str] | None:
-        holding = taking.take(thread_id, self.holder)
-        if holding is None:
-            return None
-        language = Thread.objects.values_list("owner__language", flat=True).get(pk=thread_id)
-        return holding, language
 
     async def _on_wake(self, ring: dict[str, Any]) -> None:
         self.nudge(int(ring["thread"]))

@@ -2,6 +2,8 @@
 
 from collections.abc import Sequence
 
+from django.db.models import Exists, OuterRef
+
 from agent.events import Event
 from agent.models import InboxItem
 from agent.projection import message_view
@@ -65,6 +67,11 @@ def append_notice(thread: Thread, generation: Generation, sentence: str, code: s
         meta={"notice": code},
     )
     return ("message", {"message": message_view(row, generation.ordinal)})
+
+
+def waiting_exists() -> Exists:
+    """Annotation of a thread: whether anything waits for its next safe point."""
+    return Exists(InboxItem.objects.filter(thread=OuterRef("pk"), state=InboxItem.State.WAITING))
 
 
 def waiting_items(thread: Thread) -> list[InboxItem]:

@@ -1,8 +1,9 @@
 """The one way in for the user's words: page, API and tools alike. Every send is an InboxItem first."""
 
+import json
 from typing import Any
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.utils.translation import gettext as _
 
 from accounts.models import User
@@ -11,7 +12,6 @@ from agent.events import Event, emit_all
 from agent.models import InboxItem, Level
 from agent.projection import item_view, thread_view, turn_view
 from agent.refusals import Refused
-from maxclaw import clock
 from threads.lifecycle import title_from
 from threads.models import Thread
 
@@ -28,15 +28,9 @@ def send(user: User, channel: str, text: str, *, client_key: str, quote: dict[st
     text = speaking.checked_text(text)
     if not isinstance(client_key, str) or not 0 < len(client_key) <= CLIENT_KEY_MAX_CHARS:
         raise Refused("bad-key", _("A message needs a key of 1 to 100 characters."))
-    thread = speaking.open_thread(user, channel)
-    speaking.check_size(text, thread)
     with transaction.atomic():
-        thread = speaking.locked(thread)
-        repeated = InboxItem.objects.filter(thread=thread, client_key=client_key).first()
-        if repeated is not None:
-            if repeated.text != text:
-                raise Refused("key-reused", _("This key was already used for another message. Send it with a new key."))
-            return repeated
+        thread = speaking.locked_open_thread(user, channel)
+        speaking.check_size(text, thread)
         item = InboxItem(
             thread=thread,
             owner_id=thread.owner_id,
@@ -45,16 +39,53 @@ def send(user: User, channel: str, text: str, *, client_key: str, quote: dict[st
             quote=quote,
             client_key=client_key,
         )
-        if thread.state == Thread.State.WAITING and questions.take_words_as_answer(thread, item):
-            return item
-        item.save(force_insert=True)
+        if thread.state == Thread.State.WAITING:
+            said = InboxItem.objects.filter(thread=thread, client_key=client_key).first()
+            if said is None and questions.take_words_as_answer(thread, item):
+                return item
+        if not _insert(item):
+            return _said_before(item)
         events: list[Event] = [("queued", {"item": item_view(item)})]
         if not thread.title and thread.kind != Thread.Kind.MAIN:
             thread.title = title_from(text)
+            thread.save(update_fields=["title"])
             events.append(("state", {"thread": thread_view(thread), "turn": turn_view(thread)}))
-        thread.updated = clock.now()
-        thread.save(update_fields=["title", "updated"])
-        emit_all(thread.pk, thread.owner_id, events)
-        speaking.wake(thread)
+        emit_all(thread.pk, thread.owner_id, events, wake=True)
         speaking.after_speaking(thread)
     return item
+
+
+def _insert(item: InboxItem) -> bool:
+    """Insert, unless its key was used in the thread before. One statement for the usual case."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            INSERT INTO agent_inboxitem (thread_id, owner_id, level, source, text, quote, client_key, state, created)
+            VALUES (%s, %s, %s, %s, %s, %s::jsonb, %s, %s, %s)
+            ON CONFLICT (thread_id, client_key) DO NOTHING RETURNING id
+            """,
+            [
+                item.thread_id,
+                item.owner_id,
+                item.level,
+                item.source,
+                item.text,
+                None if item.quote is None else json.dumps(item.quote),
+                item.client_key,
+                item.state,
+                item.created,
+            ],
+        )
+        row = cursor.fetchone()
+    if row is not None:
+        item.pk = row[0]
+        item._state.adding = False
+    return row is not None
+
+
+def _said_before(item: InboxItem) -> InboxItem:
+    """The item that was sent with the same key. Raises Refused when it said something else."""
+    repeated = InboxItem.objects.get(thread_id=item.thread_id, client_key=item.client_key)
+    if repeated.text != item.text:
+        raise Refused("key-reused", _("This key was already used for another message. Send it with a new key."))
+    return repeated

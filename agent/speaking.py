@@ -1,6 +1,7 @@
 """What holds for all words of the user's, whether a message or a card's answer: who says them where, how many."""
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 from django.conf import settings
@@ -13,7 +14,7 @@ from agent.refusals import Refused
 from llm import router
 from llm.estimates import estimate_tokens
 from maxclaw.text import visible
-from threads.access import NoSuchThread, access_thread
+from threads.access import NoSuchThread, access_thread, lock_own_thread
 from threads.models import Thread
 from threads.signals import user_spoke
 from threads.transcript import ThreadGone, lock_thread
@@ -59,8 +60,17 @@ def check_size(text: str, thread: Thread) -> None:
 
 def open_thread(user: User, channel: str) -> Thread:
     """The user's thread, if it takes words. An unknown one and another user's are refused in the same words."""
+    return _open(access_thread, user, channel)
+
+
+def locked_open_thread(user: User, channel: str) -> Thread:
+    """The same under its row lock, inside a transaction."""
+    return _open(lock_own_thread, user, channel)
+
+
+def _open(find: Callable[[User, str], Thread], user: User, channel: str) -> Thread:
     try:
-        thread = access_thread(user, channel)
+        thread = find(user, channel)
     except NoSuchThread:
         raise no_such_thread() from None
     if thread.status != Thread.Status.ACTIVE:

@@ -26,9 +26,8 @@ def ready_threads() -> QuerySet[Thread]:
     items = InboxItem.objects.filter(
         thread=OuterRef("pk"), state=InboxItem.State.WAITING, level__gte=STARTS_A_TURN_FROM_LEVEL
     )
-    suspended = TaskFrame.objects.filter(thread=OuterRef("pk"), state=TaskFrame.State.SUSPENDED)
     return Thread.objects.filter(
-        Q(Exists(items)) | Q(Exists(suspended)),
+        Q(Exists(items)) | Q(frames.suspended_exists()),
         state=Thread.State.IDLE,
         status=Thread.Status.ACTIVE,
         deleted__isnull=True,
@@ -43,26 +42,29 @@ def take(thread_id: int, holder: str) -> Holding | None:
     """
     with transaction.atomic():
         try:
-            thread = lock_thread(thread_id)
+            thread = lock_thread(thread_id, has_suspended=frames.suspended_exists())
         except ThreadGone:
             return None
+        # A turn that is swept here may have stood above another.
+        look_below = vars(thread)["has_suspended"] or thread.state == Thread.State.RUNNING
         if thread.state == Thread.State.RUNNING:
             if not leases.lapsed(thread):
                 return None
             ending.interrupt_and_settle(thread, TaskFrame.EndReason.INTERRUPTED)
         if thread.state == Thread.State.WAITING or thread.status != Thread.Status.ACTIVE or thread.deleted:
             return None
-        frame = frames.topmost_suspended(thread)
+        frame = frames.topmost_suspended(thread) if look_below else None
         items = [] if frame is not None else waiting_items(thread)
         if frame is None and (not items or max(item.level for item in items) < STARTS_A_TURN_FROM_LEVEL):
             return None
         generation = live_generation(thread)
         token = leases.grant(thread, holder)
         events: list[Event] = []
+        fresh = frame is None
         if frame is None:
             top = max(items, key=lambda item: item.level)
             frame = TaskFrame.objects.create(
-                thread=thread, owner_id=thread.owner_id, level=top.level, source=top.source
+                thread=thread, owner_id=thread.owner_id, level=top.level, source=top.source, steps=1
             )
             events += absorb(thread, generation, items)
         else:
@@ -83,6 +85,8 @@ def take(thread_id: int, holder: str) -> Holding | None:
             level=frame.level,
             generation_id=generation.pk,
             source=frame.source,
+            language=thread.owner.language,
+            fresh=fresh,
         )
 
 

@@ -8,6 +8,7 @@ import asyncio
 import contextlib
 import enum
 import logging
+from dataclasses import dataclass
 
 from django.conf import settings
 from django.db import connection, transaction
@@ -19,9 +20,17 @@ from agent.events import Event, emit, emit_all
 from agent.leases import Holding
 from agent.models import TaskFrame
 from agent.policy import LAST_REQUEST, ORDINARY_TURN
-from agent.preparation import CategoryChanged, OpeningTooLarge, Step, choose_models, prepare
+from agent.preparation import (
+    CategoryChanged,
+    OpeningTooLarge,
+    Step,
+    choose_models,
+    compose,
+    prepare,
+    present,
+)
 from agent.prompts import STEP_LIMIT_NOTE
-from agent.safe_point import append_note, append_notice
+from agent.safe_point import append_note, append_notice, waiting_exists
 from agent.streaming import DeltaWriter
 from agent.thinking import drop_thinking, thinking_dropped_sentence
 from agent.tool_rounds import Round
@@ -45,12 +54,22 @@ class CancelReason(enum.Enum):
     SHUTDOWN = "the server goes down"
 
 
+@dataclass
+class Begun:
+    """A request that is about to go out: the models in order, the first one's attempt, and whether it is the last of
+    the turn."""
+
+    models: list[Model]
+    prepared: Prepared
+    last_request: bool
+
+
 class Turn:
     """Runs one taken thread until its stack of frames is empty or waits for the user."""
 
-    def __init__(self, holding: Holding, language: str) -> None:
+    def __init__(self, holding: Holding) -> None:
         self.holding = holding
-        self.language = language
+        self.language = holding.language
         self.task: asyncio.Task[None] | None = None
         self._cancelled_because: CancelReason | None = None
         self.live_tokens: int | None = None
@@ -100,16 +119,15 @@ class Turn:
     async def _step(self) -> bool:
         """One request with its round of tools. True when another one follows."""
         step = Step()
-        chosen = await in_database(self._choose)
-        if chosen is None:
+        begun = await in_database(self._begin, step)
+        if begun is None:
             # Stop was pressed before anybody listened for its ring.
             self.cancel(CancelReason.STOP)
             await asyncio.sleep(0)
             return True
-        models, last_request = chosen
         deltas = DeltaWriter(self.holding.thread_id, self.holding.owner_id, self.holding.token)
         try:
-            answered = await self._ask(step, models, deltas)
+            answered = await self._ask(step, begun, deltas)
         except CategoryChanged:
             return True
         except ModelError as error:
@@ -124,17 +142,19 @@ class Turn:
         stored, goes_on = await in_database(self._store, step, answered)
         if not stored.calls:
             return goes_on
-        policy = LAST_REQUEST if last_request else ORDINARY_TURN
+        policy = LAST_REQUEST if begun.last_request else ORDINARY_TURN
         tools = Round(self.holding, stored.calls, stored.bad_calls, policy, answered.prepared.model)
         result = await tools.run()
         if result.waiting:
             await in_database(self._wait)
             return False
-        done = last_request or stored.notice or (result.only_refused_proposals and stored.message.text.strip())
+        done = begun.last_request or stored.notice or (result.only_refused_proposals and stored.message.text.strip())
         return await in_database(self._after_tools, stored, bool(done))
 
-    async def _ask(self, step: Step, models: list[Model], deltas: DeltaWriter) -> Answered:
+    async def _ask(self, step: Step, begun: "Begun", deltas: DeltaWriter) -> Answered:
         async def build(model: Model, attempt: int, max_tokens: int | None) -> Prepared:
+            if attempt == 1:
+                return begun.prepared
             return await in_database(prepare, self.holding, step, model, attempt, max_tokens)
 
         async def on_event(event: StreamEvent) -> None:
@@ -150,28 +170,31 @@ class Turn:
             await deltas.close()
             await in_database(self._reset, step)
 
-        return await ask(models, build, on_event, on_retry)
+        return await ask(begun.models, build, on_event, on_retry)
 
-    def _choose(self) -> tuple[list[Model], bool] | None:
-        """Count the request; models in order, and whether this is the turn's last request, which the model is then
-        told. None when the user asked to stop."""
+    def _begin(self, step: Step) -> "Begun | None":
+        """Count the request, choose the models in order, and prepare the first attempt. On the turn's last request the
+        model is told so. None when the user asked to stop."""
         with transaction.atomic():
-            stop_asked, steps = _count_step(self.holding.frame_id)
-            if stop_asked:
+            thread = lock_thread(self.holding.thread_id, self.holding.token)
+            now = present(self.holding)
+            if now.stop_asked:
                 return None
-            generation = Generation.objects.select_related("header", "thread").get(pk=self.holding.generation_id)
+            steps = 1 if self.holding.fresh else _count_step(self.holding.frame_id)
+            self.holding.fresh = False
             last_request = steps >= settings.STEP_LIMIT
             if last_request:
-                thread = lock_thread(self.holding.thread_id, self.holding.token)
-                append_note(thread, generation, STEP_LIMIT_NOTE)
-            return choose_models(generation.thread, generation), last_request
+                append_note(thread, now.generation, STEP_LIMIT_NOTE)
+            models = choose_models(thread, now.generation)
+            prepared = compose(thread, now, self.holding, step, models[0], 1, None)
+            return Begun(models, prepared, last_request)
 
     def _store(self, step: Step, answered: Answered) -> tuple[StoredAnswer, bool]:
         """Store the answer; without tool calls look at once at what waits, and end the turn if nothing does."""
         assert step.answer is not None
         assert step.generation is not None
         with transaction.atomic():
-            thread = lock_thread(self.holding.thread_id, self.holding.token)
+            thread = self._locked_at_boundary()
             stored = store_answer(
                 thread,
                 step.generation,
@@ -188,9 +211,14 @@ class Turn:
             emit_all(thread.pk, thread.owner_id, events)
             return stored, goes_on
 
+    def _locked_at_boundary(self) -> Thread:
+        """The thread, and whether anything waits or stands suspended: what came just now rings and is looked at then."""
+        waiting, suspended = waiting_exists(), frames.suspended_exists()
+        return lock_thread(self.holding.thread_id, self.holding.token, has_waiting=waiting, has_suspended=suspended)
+
     def _after_tools(self, stored: StoredAnswer, done: bool) -> bool:
         with transaction.atomic():
-            thread = lock_thread(self.holding.thread_id, self.holding.token)
+            thread = self._locked_at_boundary()
             generation = Generation.objects.get(pk=self.holding.generation_id)
             if done:
                 goes_on, events = self._boundary(thread, generation, stored)
@@ -275,14 +303,14 @@ class Turn:
                 self.cancel(CancelReason.STOP)
 
 
-def _count_step(frame_id: int) -> tuple[bool, int]:
+def _count_step(frame_id: int) -> int:
     """Counted before the work, so that a turn that crashes at each request still reaches its limit."""
     with connection.cursor() as cursor:
         cursor.execute(
-            "UPDATE agent_taskframe SET steps = steps + 1 WHERE id = %s RETURNING stop_asked, steps",
+            "UPDATE agent_taskframe SET steps = steps + 1 WHERE id = %s RETURNING steps",
             [frame_id],
         )
         row = cursor.fetchone()
     if row is None:
         raise ThreadGone(frame_id)
-    return row
+    return row[0]

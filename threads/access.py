@@ -8,6 +8,7 @@ from django.db.models import QuerySet
 
 from accounts.models import User
 from threads.models import CHANNEL_ALPHABET, Message, Thread
+from threads.transcript import locked_rows, mark_locked
 
 MESSAGE_ID_MAX = 2**63 - 1
 _CHANNEL = re.compile(f"[{CHANNEL_ALPHABET}]{{1,20}}")
@@ -35,6 +36,17 @@ def access_thread(user: User | AnonymousUser, channel: Any) -> Thread:
     if isinstance(channel, str) and _CHANNEL.fullmatch(channel):
         thread = visible_to(user).filter(channel=channel).first()
         if thread is not None:
+            return thread
+    raise NoSuchThread
+
+
+def lock_own_thread(user: User | AnonymousUser, channel: Any) -> Thread:
+    """The same under its row lock, in one statement. Raises NoSuchThread, and TransactionManagementError outside a
+    transaction."""
+    if isinstance(channel, str) and _CHANNEL.fullmatch(channel) and user.is_authenticated:
+        thread = locked_rows().filter(owner_id=user.pk, deleted__isnull=True, channel=channel).first()
+        if thread is not None:
+            mark_locked(thread)
             return thread
     raise NoSuchThread
 

@@ -18,10 +18,10 @@ BEFORE, AFTER = "before", "after"
 
 # Point: module, function, before or after it ran, at which call.
 POINTS: dict[str, tuple[str, str, str, int]] = {
-    "while the thread is being taken": ("agent.runner.Runner", "_take_now", BEFORE, 1),
-    "after the thread was taken": ("agent.runner.Runner", "_take_now", AFTER, 1),
-    "before the call is recorded": ("agent.turn", "prepare", BEFORE, 1),
-    "before the call goes out": ("agent.turn", "prepare", AFTER, 1),
+    "while the thread is being taken": ("agent.taking", "take", BEFORE, 1),
+    "after the thread was taken": ("agent.taking", "take", AFTER, 1),
+    "before the call is recorded": ("agent.turn", "compose", BEFORE, 1),
+    "before the call goes out": ("agent.turn.Turn", "_begin", AFTER, 1),
     "in the middle of the stream": ("agent.streaming.DeltaWriter", "_store", AFTER, 2),
     "before the answer is stored": ("agent.turn.Turn", "_store", BEFORE, 1),
     "before the tools start": ("agent.turn.Turn", "_store", AFTER, 1),

@@ -59,7 +59,7 @@ def test_a_lapsed_lease_can_be_taken_and_the_old_holder_writes_nothing(thread):
 
         with pytest.raises(LeaseLost):
             async_to_sync(write_a_delta)()
-        async_to_sync(Turn(stalled, "en").run)()
+        async_to_sync(Turn(stalled).run)()
         assert (Message.objects.count(), TurnEvent.objects.count()) == before
     assert TaskFrame.objects.order_by("id").first().end_reason == "interrupted"
 
@@ -77,7 +77,7 @@ def test_a_stalled_holder_that_wakes_in_mid_stream_writes_nothing_more(emulator,
                 await world.until(lambda: taking.sweep(thread.pk))
                 other = await world.until(lambda: say(thread, "Again", "again") and taking.take(thread.pk, "other"))
                 emulator.release("stalled")
-                turn = Turn(other, "en")
+                turn = Turn(other)
                 await turn.run()
                 await world.rest(thread)
             return await world.rows(thread)
@@ -151,7 +151,7 @@ def test_a_stop_whose_ring_was_lost_is_found_before_the_first_request(emulator, 
     say(thread, "Hello", "k1")
     holding = taking.take(thread.pk, "alive")
     TaskFrame.objects.update(stop_asked=True)
-    async_to_sync(Turn(holding, "en").run)()
+    async_to_sync(Turn(holding).run)()
     assert TaskFrame.objects.get().end_reason == "stopped"
     assert not emulator.requests(path="/v1/messages")
 
