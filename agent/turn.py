@@ -212,7 +212,7 @@ class Turn:
             return stored, goes_on
 
     def _locked_at_boundary(self) -> Thread:
-        """The thread, and whether anything waits or stands suspended: what came just now rings and is looked at then."""
+        """The thread, and whether anything waits or stands suspended; what came just now rings."""
         waiting, suspended = waiting_exists(), frames.suspended_exists()
         return lock_thread(self.holding.thread_id, self.holding.token, has_waiting=waiting, has_suspended=suspended)
 
