@@ -16,9 +16,9 @@ from threads import lexical
 from threads.excerpts import LEAD_CHARS, WINDOW_MAX_CHARS, Folded, Window, densest, find_all, window
 from threads.history import ROLE_NAMES, readable_thread
 from threads.models import Message
+from threads.reading import parts_of
 from threads.search_range import Range, SearchRow
 from threads.search_terms import Terms, terms_of
-from threads.transcript import tool_calls_labelled
 from threads.visibility import Viewer
 
 LITERAL_MAX_CHARS = 8_000
@@ -31,7 +31,7 @@ FETCHED_AT_ONCE = 16
 SHOWN_MAX = 100
 LABEL_MAX_CHARS = 60
 LAST_LINE_CHARS = 160
-NOTICE_CHARS = 60  # of a window that lacks part of its text
+NOTICE_CHARS = 80  # of a window that lacks part of its text
 
 
 @dataclass(frozen=True)
@@ -78,6 +78,7 @@ class _Words:
 class _Field:
     name: str
     text: Folded
+    offset: int
 
 
 @dataclass(frozen=True)
@@ -208,10 +209,8 @@ def _best_place(row: SearchRow, needles: Sequence[str], weights: Sequence[float]
 
 
 def _fields(row: SearchRow) -> Iterator[_Field]:
-    if row.text:
-        yield _Field("text", Folded(row.text))
-    for label, text in tool_calls_labelled(row.wire):
-        yield _Field(label, Folded(text))
+    for part in parts_of(row.text, row.wire):
+        yield _Field(part.field, Folded(part.text), part.offset)
 
 
 def _fill(places: Iterator[_Place]) -> list[LiteralHit]:
@@ -252,7 +251,7 @@ def _hit(place: _Place, size: int) -> LiteralHit:
     name = place.field.name[:LABEL_MAX_CHARS]
     text = f"[m:{row.id}] {role}, {name}, generation {row.generation_id}, {row.created:%Y-%m-%d}: {shown.text}"
     if not shown.is_whole:
-        text += f" [part of it; message_context_read m:{row.id}]"
+        text += f" [part of it: message_context_read m:{row.id} offset {place.field.offset + shown.begin}]"
     return LiteralHit(row.id, row.generation_id, row.role, place.field.name, shown, text)
 
 

@@ -79,6 +79,16 @@ class SearchRow:
     created: datetime
 
 
+def standing() -> Q:
+    """Rows that may be shown again: a model saw them, the framework did not write them, and they were not rewound, or
+    a copy of theirs in the same thread lives on."""
+    copies = Message.objects.filter(
+        copied_from_id=OuterRef("pk"), thread_id=OuterRef("thread_id"), left_at_cut__isnull=True
+    )
+    rewound = Q(left_because=Message.LeftBecause.SUPERSEDED)
+    return Q(model_visible=True, wire__isnull=False) & FROM_PEOPLE_AND_TOOLS & (~rewound | Q(Exists(copies)))
+
+
 class Range:
     """The rows that a viewer may find in a conversation which the viewer may read. `only_cold` keeps those that were
     moved out of the context."""
@@ -150,12 +160,7 @@ class Range:
         return self._stands() & (Q(copied_from__isnull=True) | Q(~Exists(originals)))
 
     def _stands(self) -> Q:
-        copies = Message.objects.filter(
-            copied_from_id=OuterRef("pk"), thread_id=OuterRef("thread_id"), left_at_cut__isnull=True
-        )
-        stands = Q(model_visible=True, wire__isnull=False) & FROM_PEOPLE_AND_TOOLS
-        stands &= ~Q(left_because=Message.LeftBecause.SUPERSEDED) | Q(Exists(copies))
-        return stands & Q(left_because=Message.LeftBecause.COLD) if self.only_cold else stands
+        return standing() & Q(left_because=Message.LeftBecause.COLD) if self.only_cold else standing()
 
     def _long_holding(self, span: Span, needle: str) -> tuple[list[int], bool]:
         """Ids of long rows that hold a needle, newest first, and whether all of them were read."""
