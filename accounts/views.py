@@ -41,7 +41,7 @@ EXPORT_IN_MEMORY_BYTES = 1_000_000
 def account(request: HttpRequest) -> HttpResponse:
     """Settings, and the ways to everything else that one does with an account."""
     user = _user(request)
-    form = PreferencesForm(request.POST or None, instance=user)
+    form = PreferencesForm(request.POST if request.method == "POST" else None, instance=user)
     if request.method == "POST":
         if form.is_valid():
             form.save()
@@ -128,7 +128,7 @@ async def _chunks(spool: IO[bytes]) -> AsyncIterator[bytes]:
 def erase(request: HttpRequest) -> HttpResponse:
     """Erase everything of one's own, the account too, after its name and its password were given."""
     user = _user(request)
-    form = EraseForm(user, request, request.POST or None)
+    form = EraseForm(user, request, request.POST if request.method == "POST" else None)
     keeper = _keeps_the_server_alone(user)
     if request.method == "POST" and not keeper and form.is_valid():
         with transaction.atomic():
