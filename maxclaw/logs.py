@@ -76,8 +76,6 @@ def logging_settings(log_format: str, level: str) -> dict[str, Any]:
         "loggers": {
             # One line a request is the proxy's work; errors and slow things are ours.
             "django_structlog": {"level": "WARNING"},
-            # Failed sign-ins have a table of their own, which goes with the account; a log does not.
-            "axes": {"level": "ERROR"},
             **{name: {"level": level} for name in ("maxclaw", "accounts", "llm", "threads", "agent", "chat")},
         },
     }
