@@ -79,12 +79,13 @@ def is_export(file: IO[bytes]) -> bool:
 
 
 class Export:
-    """The conversations files of an opened export, in order. `total_bytes` and `read_bytes` are of unpacked text."""
+    """The conversations files of an opened export, in order. `total_bytes` is their size unpacked, `done_bytes` how much
+    of it stands before the entry that was handed out last."""
 
     def __init__(self, file: IO[bytes], name: str) -> None:
         """Raises NoExport."""
         self.file, self.name = file, name
-        self.read_bytes = 0
+        self.done_bytes = self._read_bytes = 0
         self._archive: zipfile.ZipFile | None = None
         start = file.read(len(ZIP_SIGN))
         file.seek(0)
@@ -113,8 +114,8 @@ class Export:
     def _elements(self, file: IO[bytes], name: str) -> Iterator[Entry]:
         def read() -> bytes:
             chunk = file.read(CHUNK_BYTES)
-            self.read_bytes += len(chunk)
-            if self.read_bytes > UNPACKED_MAX_BYTES:
+            self._read_bytes += len(chunk)
+            if self._read_bytes > UNPACKED_MAX_BYTES:
                 raise NoExport(_too_large())
             return chunk
 
@@ -130,6 +131,7 @@ class Export:
             if trouble and recoveries < RECOVERIES_MAX and scan.recover(element):
                 recoveries += 1
             broken_before = bool(trouble)
+            self.done_bytes = self._read_bytes - len(scan.buffer)
             yield Entry(name, number, value, trouble)
 
 

@@ -1,9 +1,9 @@
 """Imports that people start on the page: a file in the data folder, a row that says how far it came.
 
-A worker claims the row by one conditional UPDATE and commits, then works; attempts are counted before. It saves how far
-it came every second, which renews its lease and reads whether the person cancelled. A lapsed lease is swept by the tick:
-the import goes on in another worker, and what is there already is found. The file goes when the import ends, however it
-ends.
+A worker claims the row by one conditional UPDATE and commits, then works; attempts are counted before. It saves how
+far it came every second, which renews its lease and reads whether the person cancelled. A lapsed lease is swept by the
+tick: the import goes on in another worker, and what is there already is found. The file goes when the import ends,
+however it ends.
 """
 
 import logging

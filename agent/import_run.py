@@ -118,11 +118,11 @@ class ImportRun:
         for position, entry in enumerate(export.entries(), start=1):
             if position <= self.skip:
                 continue
-            share = 100 * export.read_bytes // max(export.total_bytes, 1)
+            share = 100 * export.done_bytes // max(export.total_bytes, 1)
             sentence = f"{position:,} conversations, {min(share, 100)}% read"
 
             def on_messages(_count: int, sentence: str = sentence) -> None:
-                self.on_progress(export.read_bytes, export.total_bytes, sentence)
+                self.on_progress(export.done_bytes, export.total_bytes, sentence)
 
             self._take_entry(entry, on_messages)
             on_messages(0)

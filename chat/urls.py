@@ -7,7 +7,7 @@ from django.contrib.auth.views import LogoutView
 from django.urls import include, path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
-from chat import api, api_details, api_revising, pages
+from chat import api, api_details, api_revising, importing, pages
 
 # The browsable schema styles its elements in place. Its script comes from an address of its own.
 schema_page = csp_update({"style-src": [UNSAFE_INLINE]})(
@@ -40,6 +40,9 @@ urlpatterns = [
     path("c/<slug:channel>/", pages.chat_page, name="conversation"),
     path("login/", pages.SignInView.as_view(), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),
+    path("import/", importing.import_page, name="import"),
+    path("import/<int:job>/", importing.import_state, name="import-state"),
+    path("import/<int:job>/cancel/", importing.cancel_import, name="import-cancel"),
     path("language/", pages.choose_language, name="set_language"),
     path("api/threads/", api.ThreadList.as_view(), name="api-threads"),
     path("api/threads/<slug:channel>/", include(conversation)),

@@ -44,6 +44,7 @@ try:
     CSRF_TRUSTED_ORIGINS = env.words("MAXCLAW_TRUSTED_ORIGINS", [])
     HTTPS = env.flag("MAXCLAW_HTTPS", False)
     MESSAGE_MAX_CHARS = env.number("MAXCLAW_MESSAGE_MAX_CHARS", 200_000, minimum=1)
+    IMPORT_MAX_BYTES = env.number("MAXCLAW_IMPORT_MAX_MB", 1_024, minimum=1) * 1024**2
     STEP_LIMIT = env.number("MAXCLAW_STEP_LIMIT", 40, minimum=1)
     LEASE_SECONDS = env.number("MAXCLAW_LEASE_SECONDS", 30, minimum=1)
     LEASE_RENEW_SECONDS = env.number("MAXCLAW_LEASE_RENEW_SECONDS", 10, minimum=1)

@@ -17,7 +17,7 @@ from django.urls import URLResolver, get_resolver
 
 from accounts.models import User
 from agent import registry
-from agent.models import InboxItem, Level, TaskFrame, ToolCall
+from agent.models import ImportJob, InboxItem, Level, TaskFrame, ToolCall
 from agent.registry import ToolContext, WaitForUser
 from chat.frames import SHAPES
 from llm.wire import canonical
@@ -84,6 +84,7 @@ def secrets(transactional_db) -> Secrets:
         arguments={"question": CANARY},
         status=ToolCall.Status.WAITING,
     )
+    ImportJob.objects.create(pk=500_009, owner=alice, file_name=CANARY, stored_as="0" * 32)
     InboxItem.objects.create(pk=500_005, thread=thread, owner=alice, level=Level.IDLE, text=CANARY, client_key="alices")
     known = {
         "channel": thread.channel,
@@ -92,6 +93,7 @@ def secrets(transactional_db) -> Secrets:
         "frame": frame.pk,
         "call": call.pk,
         "item": 500_005,
+        "job": 500_009,
         "thread": thread.pk,
         "user": alice.pk,
     }
@@ -102,7 +104,7 @@ def secrets(transactional_db) -> Secrets:
 def state_of_alice() -> str:
     """Every row of alice's that a stranger could have changed, as text."""
     rows: list[Any] = []
-    for model in (Thread, Generation, Message, TaskFrame, ToolCall, InboxItem):
+    for model in (Thread, Generation, Message, TaskFrame, ToolCall, InboxItem, ImportJob):
         rows += [model.__name__, *model.objects.filter(owner__username="alice").order_by("pk").values()]
     rows.append(User.objects.filter(username="alice").values("is_active", "email", "language", "password").get())
     return json.dumps(rows, default=str, sort_keys=True)
@@ -119,6 +121,7 @@ PARAMETERS = {
     "frame": "frame",
     "call": "call",
     "item": "item",
+    "job": "job",
     "generation": "generation",
     "user_id": "user",
     "id": "thread",
