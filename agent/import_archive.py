@@ -79,8 +79,8 @@ def is_export(file: IO[bytes]) -> bool:
 
 
 class Export:
-    """The conversations files of an opened export, in order. `total_bytes` is their size unpacked, `done_bytes` how much
-    of it stands before the entry that was handed out last."""
+    """The conversations files of an opened export, in order. `total_bytes` is their size unpacked, `done_bytes` how
+    much of it stands before the entry that was handed out last."""
 
     def __init__(self, file: IO[bytes], name: str) -> None:
         """Raises NoExport."""
