@@ -137,7 +137,8 @@ class ChatConsumer(AsyncConsumer):
             return
         outcome = await self._in_session(ACTIONS[kind], frame)
         if kind in ("earlier", "later"):
-            await self._send_frame({"type": kind, "channel": frame["channel"], **outcome})
+            # The answer names what was asked for: the page may have moved on.
+            await self._send_frame({**frame, **outcome})
         elif kind == "send":
             # The item's event goes first, so that the page can swap the words it shows as on their way for
             # it.

@@ -9,13 +9,16 @@ export class Alerts {
     this.shown = new Map();
   }
 
-  show(name, text, { link, linkText, dismissible = true } = {}) {
+  show(name, text, { link, linkText, actionText, onAction, dismissible = true } = {}) {
+    // What is said already is not said again: it would be read aloud, and take the focus from its button.
+    if (this.shown.get(name)?.dataset.text === text) return;
     this.hide(name);
     const node = element(
       "p",
-      { class: "alert", role: "alert" },
+      { class: "alert", role: "alert", "data-name": name, "data-text": text },
       element("span", {}, text),
       link ? element("a", { href: link, target: "_blank", rel: "noopener" }, linkText) : "",
+      actionText ? element("button", { class: "quiet", type: "button", onclick: onAction }, actionText) : "",
       dismissible
         ? element("button", { class: "icon-button", type: "button", "aria-label": say("dismiss"), onclick: () => this.hide(name) }, icon("close"))
         : "",

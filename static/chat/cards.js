@@ -5,9 +5,10 @@ import { number, say } from "./words.js";
 
 const QUESTION_TOOL = "ask_user_question";
 const PREVIEW_MAX_CHARS = 160;
+const OPEN = new Set(["pending", "running", "waiting"]);
 const ICONS = { done: "done", failed: "failed", refused: "failed", interrupted: "failed" };
 
-/** A node for one ToolView. `context`: {open, reusable (the card drawn before), onAnswer(call, text)}. */
+/** A node for one ToolView. `context`: {reusable: the card drawn before, actions: null where nothing can be done}. */
 export function card(call, context) {
   return call.tool === QUESTION_TOOL ? questionCard(call, context) : toolCard(call, context);
 }
@@ -34,8 +35,21 @@ function duration(milliseconds) {
 function statusOf(call) {
   const said = [say(`status_${call.status}`), duration(call.duration_ms)].filter(Boolean).join(", ");
   const sign = ICONS[call.status] ? icon(ICONS[call.status]) : "";
-  return element("span", { class: "status", "data-status": call.status }, sign, said);
+  const node = element("span", { class: "status", "data-status": call.status }, sign, said);
+  if (call.status === "running" && call.started) {
+    node.dataset.since = call.started;
+    tick(node);
+  }
+  return node;
 }
+
+/** How long a running tool has run by now, every second. */
+function tick(node) {
+  const seconds = Math.floor(Math.max(Date.now() - Date.parse(node.dataset.since), 0) / 1000);
+  node.lastChild.textContent = seconds ? `${say("status_running")}, ${say("seconds", { number: number(seconds) })}` : say("status_running");
+}
+
+setInterval(() => document.querySelectorAll(".status[data-since]").forEach(tick), 1000);
 
 function argumentsOf(call) {
   const entries = Object.entries(call.arguments ?? {});
@@ -43,17 +57,33 @@ function argumentsOf(call) {
   return element("dl", {}, ...entries.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, shown(value))]));
 }
 
-function resultOf(call) {
-  if (call.result === null) return [element("p", { class: "cut" }, say("no_result"))];
-  const { text, chars } = call.result;
-  const cut = chars > [...text].length;
-  return [
-    element("pre", { tabindex: "0" }, text),
-    cut ? element("p", { class: "cut" }, say("result_cut", { chars: number(chars) })) : "",
-  ];
+function resultOf(call, actions) {
+  if (call.result === null) return [element("p", { class: "cut" }, say(OPEN.has(call.status) ? "no_result" : "never_a_result"))];
+  const { text, chars, message_id } = call.result;
+  const place = element("pre", { tabindex: "0", "aria-label": say("result") }, text);
+  if (chars <= [...text].length || !actions) return [place];
+  const said = element("span", {}, say("result_cut", { chars: number(chars) }));
+  const more = element(
+    "button",
+    {
+      class: "quiet show-all",
+      type: "button",
+      async onclick() {
+        more.disabled = true;
+        const whole = await actions.wholeText(message_id);
+        more.disabled = false;
+        if (whole === null) return;
+        place.textContent = whole;
+        place.focus({ preventScroll: true });
+        said.parentElement.remove();
+      },
+    },
+    say("show_all"),
+  );
+  return [place, element("p", { class: "cut" }, said, more)];
 }
 
-function toolCard(call, { reusable }) {
+function toolCard(call, { reusable, actions }) {
   const summary = element(
     "summary",
     {},
@@ -68,7 +98,7 @@ function toolCard(call, { reusable }) {
     element("h4", {}, say("arguments")),
     argumentsOf(call),
     element("h4", {}, say("result")),
-    ...resultOf(call),
+    ...resultOf(call, actions),
   );
   if (reusable) {
     // The same card goes on: whether it is open, and the focus, are the reader's.
@@ -80,9 +110,9 @@ function toolCard(call, { reusable }) {
   return element("details", { class: "fold tool-card", "data-call": call.id }, summary, body);
 }
 
-function questionCard(call, { onAnswer }) {
+function questionCard(call, { actions }) {
   const { question = "", options = [] } = call.arguments ?? {};
-  const open = call.status === "waiting";
+  const open = call.status === "waiting" && actions;
   const node = element(
     "section",
     { class: open ? "question-card open" : "question-card", "data-call": call.id, "aria-label": say("question") },
@@ -90,7 +120,7 @@ function questionCard(call, { onAnswer }) {
     element("p", { class: "question" }, shown(question)),
   );
   if (open) {
-    node.append(...openQuestion(call, Array.isArray(options) ? options : [], onAnswer));
+    node.append(...openQuestion(call, Array.isArray(options) ? options : [], actions.answer));
   } else if (call.result) {
     node.append(element("p", { class: "answer-given" }, element("strong", {}, say("answered")), call.result.text));
   } else if (call.status !== "pending" && call.status !== "running") {

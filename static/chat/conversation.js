@@ -1,11 +1,12 @@
 // One open conversation: its state, the words on their way, and what it says over the socket.
 
-import { apply, Gap, prepend } from "./state.js";
+import { pageDown, pageUp, tail, WINDOW_MAX_MESSAGES } from "./history.js";
+import { amend, apply, Gap } from "./state.js";
 
 let counter = 0;
 
 /** A key that makes a repeated send the same send. */
-function newKey() {
+export function newKey() {
   counter += 1;
   return `${Date.now().toString(36)}-${counter}-${crypto.getRandomValues(new Uint32Array(2)).join("")}`;
 }
@@ -15,25 +16,40 @@ export class Conversation {
     this.channel = channel;
     this.connection = connection;
     this.onChange = onChange;
-    this.state = null;
+    this.state = null; // the reducer's, with the newest messages
+    this.past = null; // {messages, has_earlier}: the window, where the reader has left the newest messages
     this.pending = []; // [{key, text}]
-    this.loadingEarlier = false;
+    this.asked = null; // {earlier: message id} or {later: message id}: the page on its way
+  }
+
+  /** What the page shows: the state, or a window of its history. */
+  get shown() {
+    if (!this.state || !this.past) return this.state;
+    return { ...this.state, ...this.past, has_later: true, queued: [], turn: null };
+  }
+
+  get loading() {
+    return this.asked !== null;
   }
 
   /** Say what was seen last; whatever was not confirmed goes again, under the same keys. */
   open() {
-    this.loadingEarlier = false;
-    this.connection.send({ type: "open", channel: this.channel, after: this.state ? this.state.event : null });
+    this.asked = null;
+    const after = this.state && !this.state.stale ? this.state.event : null;
+    this.connection.send({ type: "open", channel: this.channel, after });
     for (const item of this.pending) this.transmit(item);
   }
 
   close() {
     this.connection.send({ type: "close", channel: this.channel });
+    this.toTail();
+    if (this.state) this.state = tail(this.state);
   }
 
   send(text) {
     const item = { key: newKey(), text };
     this.pending = [...this.pending, item];
+    this.toTail();
     this.transmit(item);
     this.onChange({ sent: true });
   }
@@ -52,10 +68,29 @@ export class Conversation {
   }
 
   earlier() {
-    if (this.loadingEarlier || !this.state?.has_earlier) return;
-    const before = this.state.messages[0]?.id;
-    this.loadingEarlier = this.connection.send({ type: "earlier", channel: this.channel, before });
+    const { shown } = this;
+    if (this.asked || !shown?.has_earlier || !shown.messages.length) return;
+    const before = shown.messages[0].id;
+    if (!this.connection.send({ type: "earlier", channel: this.channel, before })) return;
+    this.asked = { earlier: before };
     this.onChange({});
+  }
+
+  later() {
+    if (this.asked || !this.past) return;
+    const since = this.past.messages.at(-1).id;
+    if (this.connection.send({ type: "later", channel: this.channel, since })) this.asked = { later: since };
+  }
+
+  /** Back to the newest messages. */
+  toTail() {
+    this.past = null;
+    this.asked = null;
+  }
+
+  /** While the reader follows the end, what is far above goes. */
+  trim() {
+    if (!this.past && this.state?.messages.length > WINDOW_MAX_MESSAGES) this.state = tail(this.state);
   }
 
   /** The words of a send that is over, in either way. */
@@ -67,15 +102,20 @@ export class Conversation {
 
   take(frame) {
     if (frame.type === "snapshot") {
+      const before = this.state;
       this.state = frame.snapshot;
-      this.loadingEarlier = false;
-      this.onChange({ fresh: true });
+      this.toTail();
+      this.onChange({ fresh: true, before });
     } else if (frame.type === "events") {
       this.takeEvents(frame.events);
-    } else if (frame.type === "earlier" && this.state) {
-      this.loadingEarlier = false;
-      this.state = prepend(this.state, frame);
-      this.onChange({ above: true });
+    } else if (frame.type === "earlier" && this.state && this.asked?.earlier === frame.before) {
+      this.asked = null;
+      Object.assign(this, pageUp(this.state, this.past, frame));
+      this.onChange({ kept: true });
+    } else if (frame.type === "later" && this.state && this.asked?.later === frame.since) {
+      this.asked = null;
+      Object.assign(this, pageDown(this.state, this.past, frame));
+      this.onChange({ kept: true });
     } else if (frame.type === "sent") {
       this.settle(frame.key);
       this.onChange({});
@@ -86,11 +126,15 @@ export class Conversation {
     if (!this.state) return;
     const before = this.state;
     try {
-      for (const event of events) this.state = apply(this.state, event);
+      for (const event of events) {
+        this.state = apply(this.state, event);
+        if (this.past) this.past = amend(this.past, event);
+      }
     } catch (error) {
       if (!(error instanceof Gap)) throw error;
       this.open();
     }
+    if (this.state.stale) this.open();
     this.onChange({ before });
   }
 }

@@ -1,35 +1,86 @@
-// The list of conversations: newest first, by day, searched by title.
+// The list of conversations: newest first, by day, searched by title; archived ones are a list of their own.
 
-import { element } from "./elements.js";
+import { element, icon } from "./elements.js";
 import { request } from "./requests.js";
 import { daysAgo, page, say } from "./words.js";
 
 const SEARCH_DELAY_MS = 180;
 
 export class Conversations {
-  /** `onOpen(channel)` for a plain click; links work by themselves otherwise. */
-  constructor({ nav, search, onOpen, onError }) {
-    Object.assign(this, { nav, search, onOpen, onError });
+  /** `onOpen(channel)` for a plain click, links work by themselves otherwise; `onMenu(thread, {at, from})`. */
+  constructor({ nav, search, archivedButton, onOpen, onMenu, onRename, onDelete, onError }) {
+    Object.assign(this, { nav, search, archivedButton, onOpen, onMenu, onRename, onDelete, onError });
     this.first = { threads: [], has_more: false };
     this.older = [];
     this.current = "";
-    this.found = null; // the answer to a search, or null
+    this.archived = false;
+    this.found = null; // the answer to a search, or the archived ones, or null
     search.addEventListener("input", () => {
       clearTimeout(this.timer);
       this.timer = setTimeout(() => this.find(), SEARCH_DELAY_MS);
     });
-    search.addEventListener("keydown", (event) => {
-      if (event.key === "Escape" && search.value) {
-        search.value = "";
-        this.find();
-      }
-    });
-    nav.addEventListener("click", (event) => {
-      const link = event.target.closest("a[data-channel]");
-      if (!link || event.metaKey || event.ctrlKey || event.shiftKey || event.altKey || event.button !== 0) return;
+    search.addEventListener("keydown", (event) => this.onSearchKey(event));
+    archivedButton.addEventListener("click", () => this.showArchived(!this.archived));
+    nav.addEventListener("click", (event) => this.onClick(event));
+    nav.addEventListener("keydown", (event) => this.onKey(event));
+    nav.addEventListener("contextmenu", (event) => this.onContextMenu(event));
+  }
+
+  onSearchKey(event) {
+    if (event.key === "Escape" && this.search.value) {
+      event.preventDefault();
+      this.search.value = "";
+      this.find();
+    } else if (event.key === "ArrowDown") {
+      event.preventDefault();
+      this.links()[0]?.focus();
+    }
+  }
+
+  onClick(event) {
+    const more = event.target.closest("button.row-menu");
+    const link = event.target.closest("a[data-channel]");
+    if (more) this.onMenu(this.threadOf(more.previousElementSibling), { at: more });
+    else if (link && !event.metaKey && !event.ctrlKey && !event.shiftKey && !event.altKey && event.button === 0) {
       event.preventDefault();
       this.onOpen(link.dataset.channel);
-    });
+    }
+  }
+
+  onKey(event) {
+    const link = event.target.closest("a[data-channel]");
+    if (!link || event.altKey || event.ctrlKey || event.metaKey || event.shiftKey) return;
+    const links = this.links();
+    const place = links.indexOf(link);
+    if (event.key === "ArrowDown") links[place + 1]?.focus();
+    else if (event.key === "ArrowUp") (links[place - 1] ?? this.search).focus();
+    else if (event.key === "ArrowRight") this.onMenu(this.threadOf(link), { at: link.nextElementSibling, from: link });
+    else if (event.key === "F2") this.onRename(this.threadOf(link));
+    else if (event.key === "Delete") this.onDelete(this.threadOf(link));
+    else return;
+    event.preventDefault();
+  }
+
+  onContextMenu(event) {
+    const link = event.target.closest("li")?.querySelector("a[data-channel]");
+    if (!link || event.shiftKey) return;
+    event.preventDefault();
+    const byKeyboard = event.clientX === 0 && event.clientY === 0;
+    this.onMenu(this.threadOf(link), { at: byKeyboard ? link : { x: event.clientX, y: event.clientY }, from: link });
+  }
+
+  links() {
+    return [...this.nav.querySelectorAll("a[data-channel]")];
+  }
+
+  threadOf(link) {
+    return this.threads.find((thread) => thread.channel === link.dataset.channel);
+  }
+
+  async showArchived(archived) {
+    this.archived = archived;
+    this.archivedButton.setAttribute("aria-pressed", String(archived));
+    await this.find();
   }
 
   get threads() {
@@ -42,10 +93,11 @@ export class Conversations {
     return this.found ? this.found.has_more : (this.olderHasMore ?? this.first.has_more);
   }
 
-  /** A fresh first page, from the server. */
+  /** A fresh first page of the active ones, from the server. */
   update(list) {
     this.first = list;
-    this.draw();
+    if (this.found) this.find();
+    else this.draw();
   }
 
   /** One thread's own view is newer than the list's. */
@@ -53,6 +105,7 @@ export class Conversations {
     const replace = (rows) => rows.map((row) => (row.channel === view.channel ? view : row));
     this.first = { ...this.first, threads: replace(this.first.threads) };
     this.older = replace(this.older);
+    if (this.found) this.found = { ...this.found, threads: replace(this.found.threads) };
     this.draw();
   }
 
@@ -62,21 +115,29 @@ export class Conversations {
   }
 
   remove(channel) {
-    this.older = this.older.filter((thread) => thread.channel !== channel);
-    this.first = { ...this.first, threads: this.first.threads.filter((thread) => thread.channel !== channel) };
+    const without = (rows) => rows.filter((thread) => thread.channel !== channel);
+    this.older = without(this.older);
+    this.first = { ...this.first, threads: without(this.first.threads) };
+    if (this.found) this.found = { ...this.found, threads: without(this.found.threads) };
     this.draw();
   }
 
+  get query() {
+    const search = this.search.value.trim();
+    return { ...(search ? { search } : {}), ...(this.archived ? { status: "archived" } : {}) };
+  }
+
   async find() {
-    const query = this.search.value.trim();
-    if (!query) {
+    const { query } = this;
+    const asked = JSON.stringify(query);
+    if (asked === "{}") {
       this.found = null;
       this.draw();
       return;
     }
-    const found = await this.load({ search: query });
+    const found = await this.load(query);
     // An answer that another one overtook is old.
-    if (found && this.search.value.trim() === query) {
+    if (found && JSON.stringify(this.query) === asked) {
       this.found = found;
       this.draw();
     }
@@ -84,8 +145,7 @@ export class Conversations {
 
   async more() {
     const last = this.threads.at(-1);
-    const query = this.found ? { search: this.search.value.trim(), before: last.channel } : { before: last.channel };
-    const loaded = await this.load(query);
+    const loaded = await this.load({ ...this.query, before: last.channel });
     if (!loaded) return;
     if (this.found) this.found = { threads: [...this.found.threads, ...loaded.threads], has_more: loaded.has_more };
     else {
@@ -107,11 +167,10 @@ export class Conversations {
 
   draw() {
     const { threads } = this;
-    const focused = document.activeElement?.dataset?.channel;
+    const focused = this.nav.contains(document.activeElement) ? document.activeElement.dataset.channel : undefined;
     const place = this.nav.scrollTop;
     if (!threads.length) {
-      const text = this.found ? say("nothing_found", { query: this.search.value.trim() }) : say("no_conversations");
-      this.nav.replaceChildren(element("p", { class: "empty" }, text));
+      this.nav.replaceChildren(element("p", { class: "empty" }, this.nothing()));
       return;
     }
     const main = threads.filter((thread) => thread.kind === "main");
@@ -127,9 +186,15 @@ export class Conversations {
         : "",
     );
     this.nav.scrollTop = place;
-    if (focused && this.nav.contains(document.activeElement) === false) {
+    if (focused) {
       this.nav.querySelector(`a[data-channel="${focused}"]`)?.focus({ preventScroll: true });
     }
+  }
+
+  nothing() {
+    const search = this.search.value.trim();
+    if (search) return say("nothing_found", { query: search });
+    return say(this.archived ? "no_archived" : "no_conversations");
   }
 
   byAge(threads) {
@@ -161,6 +226,11 @@ export class Conversations {
         thread.scope === "isolated" ? element("span", { class: "badge" }, say("isolated")) : "",
         thread.category ? element("span", { class: "badge" }, thread.category) : "",
         state ? element("span", { class: `dot ${state}`, role: "img", "aria-label": said, title: said }) : "",
+      ),
+      element(
+        "button",
+        { class: "icon-button small row-menu", type: "button", tabindex: "-1", "aria-haspopup": "menu", "aria-expanded": "false", "aria-label": say("actions_of", { title: name }) },
+        icon("more"),
       ),
     );
   }

@@ -3,13 +3,22 @@
 import { Alerts } from "./alerts.js";
 import { Composer } from "./composer.js";
 import { Connection } from "./connection.js";
-import { Conversation } from "./conversation.js";
+import { Conversation, newKey } from "./conversation.js";
 import { Conversations, titleOf } from "./conversations.js";
+import { closeOnBackdrop } from "./dialogs.js";
 import { Drawer } from "./drawer.js";
 import { element } from "./elements.js";
+import { closeMenu } from "./menu.js";
+import { copyText } from "./clipboard.js";
+import { offers, openMessageMenu } from "./message_actions.js";
+import { Meter } from "./meter.js";
 import { request } from "./requests.js";
 import { Follower } from "./scrolling.js";
+import { listen, nameKeys } from "./shortcuts.js";
 import { Timeline } from "./timeline.js";
+import { Toasts } from "./toasts.js";
+import { Walker } from "./walking.js";
+import { WholeConversation } from "./whole.js";
 import { page, say } from "./words.js";
 
 const KEPT_CONVERSATIONS = 8; // shown at once on return, brought up to date by events
@@ -17,12 +26,71 @@ const ANNOUNCED_MAX_CHARS = 400;
 
 const byId = (id) => document.getElementById(id);
 
+/** What rows of the timeline can ask for. */
+const actions = {
+  state: () => current?.state ?? null,
+  answer(call, text) {
+    if (current && !current.answer(call, text)) alerts.show("error", say("failed"));
+  },
+  earlier: () => current?.earlier(),
+  later: () => current?.later(),
+  copy: (message) => copyText(message.text),
+  edit(message) {
+    if (offers(message, current?.state).has("edit")) timeline.edit(message, (text) => revise(`messages/${message.id}/edit/`, { text, key: newKey() }));
+    else alerts.show("error", say("at_work"));
+  },
+  retry: () => revise("retry/", { key: newKey() }),
+  async rewind(message) {
+    if (await revise(`messages/${message.id}/rewind/`)) toasts.show(say("rewound_toast"), { undo: actions.undoRewind, focus: true });
+  },
+  undoRewind: () => revise("undo-rewind/"),
+  async fork(message) {
+    const thread = await ask(`messages/${message.id}/fork/`, { method: "POST" });
+    if (!thread) return;
+    go(thread.channel);
+    toasts.show(say("forked_toast", { title: titleOf(thread) }));
+  },
+  async takeBack(item) {
+    const taken = await ask(`queued/${item.id}/`, { method: "DELETE" });
+    if (taken) composer.giveBack(taken.text);
+  },
+  async wholeText(messageId) {
+    return (await ask(`messages/${messageId}/`))?.text ?? null;
+  },
+  async summary(ordinal) {
+    return (await ask(`generations/${ordinal}/`))?.summary ?? null;
+  },
+};
+
 const alerts = new Alerts(byId("alerts"));
-const follower = new Follower(byId("scroller"), byId("to-latest"));
+const toasts = new Toasts(byId("toasts"), () => composer.box.focus());
 const drawer = new Drawer(document.body, byId("sidebar"), byId("backdrop"), byId("open-drawer"), byId("close-drawer"));
-const timeline = new Timeline(byId("timeline"), { answer, earlier: () => current?.earlier() });
-const conversations = new Conversations({ nav: byId("conversations"), search: byId("search"), onOpen: go, onError: showError });
+const timeline = new Timeline(byId("timeline"), actions);
+const follower = new Follower(byId("scroller"), byId("to-latest"), (edge) => (edge === "start" ? current?.earlier() : current?.later()));
+const walker = new Walker(byId("scroller"), byId("timeline"), openMenuOf);
+const whole = new WholeConversation({ toasts, onGone, onBack, onChanged: (thread) => conversations.updateThread(thread), onError: showError });
+const conversations = new Conversations({
+  nav: byId("conversations"),
+  search: byId("search"),
+  archivedButton: byId("archived"),
+  onOpen: go,
+  onMenu: (thread, place) => thread && whole.menu(thread, place),
+  onRename: (thread) => whole.rename(thread),
+  onDelete: (thread) => thread.kind !== "main" && whole.delete(thread),
+  onError: showError,
+});
 const connection = new Connection({ onFrame, onOpen, onState });
+const meter = new Meter({
+  modelButton: byId("model"),
+  button: byId("meter"),
+  panel: byId("meter-panel"),
+  load: (channel) => request(`/api/threads/${channel}/meter/`).catch(() => null),
+  onModel: (model) => ask("model/", { method: "PUT", body: { model } }).then(() => meter.refresh()),
+  async onRenew() {
+    const accepted = await ask("renew/", { method: "POST" });
+    if (accepted) toasts.show(accepted.reason);
+  },
+});
 const composer = new Composer({
   form: byId("composer"),
   box: byId("words-box"),
@@ -30,10 +98,7 @@ const composer = new Composer({
   sendButton: byId("send"),
   stopButton: byId("stop"),
   onSend: send,
-  onStop() {
-    current?.stop();
-    composer.box.focus(); // the button goes, and would take the focus with it
-  },
+  onStop: stop,
 });
 
 let kept = new Map(); // channel -> Conversation, the last used last
@@ -63,12 +128,14 @@ function go(channel, { push = true } = {}) {
 
 function show(channel) {
   if (current && current.channel !== channel) current.close();
+  closeMenu();
   alerts.clear();
   timeline.clear();
   current = channel ? conversationOf(channel) : null;
   composer.useDraft(channel);
   conversations.select(channel);
   current?.open();
+  meter.use(channel);
   draw({ fresh: true });
 }
 
@@ -89,33 +156,48 @@ document.addEventListener("click", (event) => {
 function changed(conversation, change) {
   if (conversation !== current) return;
   if (change.before) announce(change.before, conversation.state);
+  if (change.before?.turn && !conversation.state?.turn) meter.refresh();
   draw(change);
 }
 
-function draw({ fresh = false, above = false, sent = false } = {}) {
+function draw({ fresh = false, sent = false } = {}) {
   const state = current?.state;
   const pending = current?.pending ?? [];
   document.title = `${state ? titleOf(state.thread) : say("untitled")} · MaxClaw`;
   byId("title").textContent = state ? titleOf(state.thread) : current ? "" : say("untitled");
+  byId("whole").hidden = !state;
   drawBadges(state);
   composer.setStopping(Boolean(state?.turn) && state.turn.state !== "suspended");
   composer.setAnswering(state?.thread.state === "waiting");
   const readOnly = state && state.thread.status !== "active";
   composer.forbid(Boolean(readOnly));
-  if (readOnly) alerts.show("status", say(state.thread.status === "archived" ? "archived_now" : "ended_now"), { dismissible: false });
-  else alerts.hide("status");
-  if (state) conversations.updateThread(state.thread);
+  if (readOnly) {
+    const archived = state.thread.status === "archived";
+    const restore = archived ? { actionText: say("restore"), onAction: () => whole.archive(current.state.thread, false) } : {};
+    alerts.show("status", say(archived ? "archived_now" : "ended_now"), { dismissible: false, ...restore });
+  } else alerts.hide("status");
+  if (state) {
+    conversations.updateThread(state.thread);
+    meter.picked(state.thread.model);
+  }
   if (fresh || sent) follower.following = true;
-  follower.around(() => drawTimeline(state, pending), { above });
+  if (follower.following) current?.trim();
+  follower.atTail = !current?.past;
+  follower.around(() => drawTimeline(current?.shown, pending));
+  walker.refresh();
+  // What is drawn may be shorter than the place it has.
+  if (state && !current.loading) requestAnimationFrame(() => follower.look());
 }
 
-function drawTimeline(state, pending) {
-  if (state && (state.messages.length || state.queued.length || pending.length || state.turn)) {
-    timeline.draw(state, pending, { loadingEarlier: current.loadingEarlier });
-  } else if (!current || (state && !pending.length)) {
+function drawTimeline(view, pending) {
+  if (view && (view.messages.length || view.queued.length || pending.length || view.turn)) {
+    timeline.draw(view, pending, { loading: current.loading });
+  } else if (!current || view) {
     timeline.showOnly(byId("welcome").content.cloneNode(true).firstElementChild);
-  } else {
+  } else if (pending.length) {
     timeline.draw({ messages: [], has_earlier: false, queued: [], turn: null }, pending);
+  } else {
+    timeline.showOnly(byId("loading").content.cloneNode(true).firstElementChild);
   }
 }
 
@@ -126,7 +208,7 @@ function drawBadges(state) {
 
 /** For screen readers: that an answer began, and what it says once it is whole. */
 function announce(before, state) {
-  if (before === state) return;
+  if (before === state || !state) return;
   if (!before.turn && state.turn) byId("announcer").textContent = say("answer_begins");
   const last = state.messages.at(-1);
   const known = before.messages.find((message) => message.id === last?.id);
@@ -173,7 +255,7 @@ async function createAndSend(text) {
 
 /** Words that are too long for a frame of the socket, and perhaps not for the conversation. */
 async function sendByRequest(conversation, text) {
-  const key = `long-${Date.now()}-${crypto.getRandomValues(new Uint32Array(1))[0]}`;
+  const key = newKey();
   conversation.pending = [...conversation.pending, { key, text }];
   draw({ sent: true });
   try {
@@ -186,14 +268,93 @@ async function sendByRequest(conversation, text) {
   if (conversation === current) draw();
 }
 
-function answer(call, text) {
-  if (current && !current.answer(call, text)) alerts.show("error", say("failed"));
+function stop() {
+  if (!current?.state?.turn) return false;
+  current.stop();
+  composer.box.focus(); // the button goes, and would take the focus with it
+  return true;
+}
+
+/** Ask the server about the open conversation. Resolves to its answer; null, and the reason shown, when it refuses. */
+async function ask(rest, how) {
+  alerts.hide("error");
+  try {
+    return await request(`/api/threads/${current.channel}/${rest}`, how);
+  } catch (error) {
+    showError(error);
+    return null;
+  }
+}
+
+/** Change what stands: the conversation itself arrives by the socket. Resolves to whether it was done. */
+async function revise(rest, body) {
+  return (await ask(rest, { method: "POST", body })) !== null;
+}
+
+function openMenuOf(id, node, at) {
+  const message = current?.shown?.messages.find((row) => row.id === id);
+  if (message) openMessageMenu(message, actions, { at, from: node });
+}
+
+function editLast() {
+  const message = current?.state?.messages.findLast((row) => row.role === "user" && !row.superseded);
+  if (!message || !offers(message, current.state).has("edit")) return false;
+  actions.edit(message);
+  return true;
+}
+
+function onGone(thread, { kept: stays }) {
+  conversations.remove(thread.channel);
+  if (!stays && thread.channel === current?.channel) leave(thread.channel);
+}
+
+function onBack(thread) {
+  conversations.showArchived(false);
+  if (thread.channel !== current?.channel) go(thread.channel);
+}
+
+function leave(channel) {
+  kept.delete(channel);
+  current = null;
+  history.replaceState({ channel: "" }, "", page.home);
+  show("");
+}
+
+function toLatest() {
+  current?.toTail();
+  follower.following = true;
+  draw();
+  follower.follow();
+  byId("scroller").focus({ preventScroll: true });
 }
 
 function showError(error) {
   if (error.status === 401 || error.status === 403) showSignedOut();
-  else alerts.show("error", error.reason ?? say("failed"));
+  else alerts.show("error", error.reason ?? say(navigator.onLine ? "failed" : "offline"));
 }
+
+byId("to-latest").addEventListener("click", toLatest);
+byId("whole").addEventListener("click", () => current?.state && whole.menu(current.state.thread, { at: byId("whole") }));
+byId("show-help").addEventListener("click", () => byId("help").showModal());
+closeOnBackdrop(byId("help"));
+nameKeys(byId("help"));
+listen(
+  {
+    search() {
+      if (matchMedia("(width < 48rem)").matches) drawer.open();
+      byId("search").focus();
+      byId("search").select();
+    },
+    create: () => go(""),
+    help: () => byId("help").showModal(),
+    previous: (event) => walker.step(-1, event),
+    next: (event) => walker.step(1, event),
+    box: () => composer.box.focus(),
+    stop,
+    editLast,
+  },
+  byId("words-box"),
+);
 
 // What the server says
 
@@ -202,6 +363,7 @@ const frames = {
   snapshot: toConversation,
   events: toConversation,
   earlier: toConversation,
+  later: toConversation,
   sent: toConversation,
   chat_rejected(frame) {
     const conversation = kept.get(frame.channel);
@@ -237,13 +399,8 @@ function toConversation(frame) {
 /** In place of a conversation that is gone or never was. The words in the box stay, for a new one. */
 function showNothing(reason) {
   const unsent = [...(current?.pending.map((item) => item.text) ?? []), composer.text].filter(Boolean).join("\n\n");
-  if (current) kept.delete(current.channel);
-  current = null;
-  history.replaceState({ channel: "" }, "", page.home);
-  composer.useDraft("");
+  leave(current?.channel);
   if (unsent) composer.giveBack(unsent);
-  conversations.select("");
-  draw();
   timeline.showOnly(element("div", { class: "welcome" }, element("h2", {}, reason)));
 }
 

@@ -1,25 +1,27 @@
 // Follows the end of the conversation while the reader is there, and leaves them alone when they are not.
 
 const NEAR_END_PX = 96;
+const AHEAD_SCREENS = 1.5; // pages are fetched before the reader reaches their place
 
 export class Follower {
-  constructor(scroller, button) {
-    this.scroller = scroller;
-    this.button = button;
+  /** `onNear("start" | "end")`: the reader comes near an edge of what is drawn. */
+  constructor(scroller, button, onNear) {
+    Object.assign(this, { scroller, button, onNear });
+    this.rows = scroller.firstElementChild;
     this.following = true;
+    this.atTail = true; // whether the end of what is drawn is the end of the conversation
     scroller.addEventListener("scroll", () => this.look(), { passive: true });
-    button.addEventListener("click", () => {
-      this.follow();
-      scroller.focus({ preventScroll: true });
-    });
     // A keyboard on a phone or a growing message box makes the place smaller: the end stays in view.
     new ResizeObserver(() => this.following && this.toEnd()).observe(scroller);
   }
 
   look() {
     const { scrollHeight, scrollTop, clientHeight } = this.scroller;
-    this.following = scrollHeight - scrollTop - clientHeight < NEAR_END_PX;
+    const below = scrollHeight - scrollTop - clientHeight;
+    this.following = this.atTail && below < NEAR_END_PX;
     this.button.hidden = this.following;
+    if (scrollTop < clientHeight * AHEAD_SCREENS) this.onNear("start");
+    if (!this.atTail && below < clientHeight * AHEAD_SCREENS) this.onNear("end");
   }
 
   toEnd() {
@@ -32,13 +34,27 @@ export class Follower {
     this.toEnd();
   }
 
-  /** Draw, and keep the reader's place: at the end, or at the same words. `above`: rows were added before them. */
-  around(draw, { above = false } = {}) {
-    const { scrollHeight, scrollTop } = this.scroller;
+  /** Draw, and keep the reader's place: at the end, or at the same words, whatever comes or goes around them. */
+  around(draw) {
     const following = this.following;
+    const anchor = following ? null : this.firstInView();
+    const before = anchor?.getBoundingClientRect().top;
     draw();
-    if (above) this.scroller.scrollTop = scrollTop + this.scroller.scrollHeight - scrollHeight;
-    else if (following) this.toEnd();
-    else this.button.hidden = false;
+    if (following && this.atTail) this.toEnd();
+    else if (anchor?.isConnected) this.scroller.scrollTop += anchor.getBoundingClientRect().top - before;
+    this.button.hidden = this.following && this.atTail;
+  }
+
+  firstInView() {
+    const { top } = this.scroller.getBoundingClientRect();
+    let first = 0;
+    let last = this.rows.children.length - 1;
+    // Rows stand one below the other, so the first in view is found by halving.
+    while (first < last) {
+      const middle = (first + last) >> 1;
+      if (this.rows.children[middle].getBoundingClientRect().bottom > top + 1) last = middle;
+      else first = middle + 1;
+    }
+    return this.rows.children[first] ?? null;
   }
 }

@@ -13,6 +13,13 @@ export function apply(state, event) {
   return { ...state, ...changed, event: event.number };
 }
 
+/** A stretch of history {messages, has_earlier} after an event: what concerns its messages, and nothing else. */
+export function amend(stretch, event) {
+  const id = event.kind === "message" ? event.body.message.id : event.body.message;
+  if (typeof id !== "number" || !stretch.messages.some((row) => row.id === id)) return stretch;
+  return { ...stretch, ...reducers[event.kind]?.(stretch, event.body) };
+}
+
 /** An earlier page {messages, has_earlier} before the messages held. */
 export function prepend(state, page) {
   const first = state.messages.length ? state.messages[0].id : Infinity;
@@ -58,4 +65,7 @@ const reducers = {
   state(_state, body) {
     return { thread: body.thread, turn: body.turn };
   },
+  // Too much changed to be told: only a fresh snapshot says it.
+  anew: () => ({ stale: true }),
+  gone: () => ({ stale: true }),
 };

@@ -1,13 +1,11 @@
-// The conversation as elements. A row is drawn again only when its object is another one.
+// The conversation as elements. A row is drawn again only when what it shows is another.
 
-import { card } from "./cards.js";
 import { element, icon, reconcile } from "./elements.js";
-import { dayKey, dayName, say, timeOfDay, wholeTime } from "./words.js";
-
-const LONG_WORDS_CHARS = 4000;
+import { buildRow, editRow, growRow, refreshRow } from "./rows.js";
+import { dayKey, dayName, number, say } from "./words.js";
 
 export class Timeline {
-  /** `actions`: {answer(call, text), earlier()}. */
+  /** `actions`: what rows can ask for, see `main.js`. */
   constructor(root, actions) {
     this.root = root;
     this.actions = actions;
@@ -15,9 +13,10 @@ export class Timeline {
   }
 
   clear() {
-    this.rows = new Map(); // message id -> {node, message}
-    this.days = new Map(); // first message's id -> node
-    this.waiting = new Map(); // client key -> {node, text}
+    this.rows = new Map(); // message id -> {node, message, day}
+    this.days = new Map(); // first message's id -> {node, key}
+    this.folds = new Map(); // first message's id -> {node, messages}
+    this.waiting = new Map(); // client key -> {node, fate}
     this.root.replaceChildren();
   }
 
@@ -27,41 +26,51 @@ export class Timeline {
     this.root.replaceChildren(node);
   }
 
-  /** `pending`: [{key, text}] on their way to the server. */
-  draw(state, pending, { loadingEarlier = false } = {}) {
-    const nodes = [this.edge(state, loadingEarlier)];
-    const shownIds = new Set();
+  /** `view`: a snapshot or a window of its history; `pending`: [{key, text}] on their way to the server. */
+  draw(view, pending, { loading = false } = {}) {
+    const nodes = [this.edge("earlier", view.has_earlier, loading)];
+    const used = { rows: new Set(), days: new Set(), folds: new Set() };
+    const last = view.has_later ? null : view.messages.findLast((message) => !message.superseded);
     let day = null;
-    for (const message of state.messages) {
-      if (message.superseded) continue;
-      const date = new Date(message.created);
-      const key = dayKey(date);
+    for (const part of parts(view.messages)) {
+      const first = part[0];
+      const key = this.dayOf(first);
       if (key !== day) {
-        nodes.push(this.daySign(message.id, key, date));
-        day = key;
+        nodes.push(this.daySign(first, key));
+        used.days.add(first.id);
       }
-      shownIds.add(message.id);
-      nodes.push(this.row(message));
+      day = this.dayOf(part.at(-1));
+      used[first.superseded ? "folds" : "rows"].add(first.id);
+      nodes.push(first.superseded ? this.fold(part) : this.row(first, view, first === last));
     }
-    for (const id of [...this.rows.keys()]) if (!shownIds.has(id)) this.rows.delete(id);
-    if (working(state)) nodes.push(this.workingSign());
-    nodes.push(...this.words(state.queued, pending));
+    for (const [name, ids] of Object.entries(used)) for (const id of [...this[name].keys()]) if (!ids.has(id)) this[name].delete(id);
+    this.offerUndo(view);
+    this.root.dataset.rests = String(view.thread?.state === "idle" && view.thread.status === "active" && !view.turn && !view.queued.length);
+    if (working(view)) nodes.push(this.workingSign());
+    nodes.push(...this.words(view.queued, pending), this.edge("later", view.has_later, loading));
     reconcile(this.root, nodes.filter(Boolean));
   }
 
-  edge(state, loading) {
-    if (!state.has_earlier) return null;
-    this.edgeNode ??= element("button", { class: "button timeline-edge", type: "button", onclick: () => this.actions.earlier() });
-    this.edgeNode.textContent = say(loading ? "loading_earlier" : "earlier_messages");
-    this.edgeNode.toggleAttribute("aria-busy", loading);
-    return this.edgeNode;
+  edge(name, there, loading) {
+    if (!there) return null;
+    const known = `${name}Edge`;
+    this[known] ??= element("button", { class: "button timeline-edge", type: "button", onclick: () => this.actions[name]() });
+    this[known].textContent = say(loading ? "loading_messages" : `${name}_messages`);
+    this[known].toggleAttribute("aria-busy", loading);
+    return this[known];
   }
 
-  daySign(id, key, date) {
-    const known = this.days.get(id);
+  dayOf(message) {
+    const known = this.rows.get(message.id);
+    if (known?.message.created === message.created && known.day) return known.day;
+    return dayKey(new Date(message.created));
+  }
+
+  daySign(message, key) {
+    const known = this.days.get(message.id);
     if (known?.key === key) return known.node;
-    const node = element("h2", { class: "day" }, dayName(date));
-    this.days.set(id, { key, node });
+    const node = element("h2", { class: "day" }, dayName(new Date(message.created)));
+    this.days.set(message.id, { key, node });
     return node;
   }
 
@@ -70,166 +79,129 @@ export class Timeline {
     return this.workingNode;
   }
 
-  row(message) {
+  row(message, view, isLast) {
     const known = this.rows.get(message.id);
-    if (known?.message === message) return known.node;
-    const grown = known && known.message.state === "streaming" && message.state === "streaming";
-    const node = grown ? grow(known, message, this.actions.answer) : this.build(message, known);
-    if (known && known.node !== node) known.node.replaceWith(node);
-    this.rows.set(message.id, { node, message });
-    return node;
-  }
-
-  build(message, known) {
-    if (message.role === "user") return userRow(message);
-    if (message.role === "event") return element("p", { class: "notice", role: "note", "data-message": message.id }, message.text);
-    return this.assistantRow(message, known);
-  }
-
-  assistantRow(message, known) {
-    const node = element("article", { class: "message from-assistant", "data-message": message.id, "data-state": message.state }, heading(message));
-    if (message.thinking || message.state === "streaming") node.append(thinkingFold(message, known));
-    node.append(answerBody(message));
-    for (const call of message.tool_calls) {
-      const reusable = known?.node.querySelector(`details[data-call="${call.id}"]`);
-      node.append(card(call, { reusable, onAnswer: this.actions.answer }));
+    let node = known?.node;
+    if (!known || !same(known.message, message)) {
+      const grown = known && known.message.state === "streaming" && message.state === "streaming";
+      node = grown ? growRow(known, message, this.actions) : buildRow(message, { actions: this.actions, known });
+      if (known && known.node !== node) replace(known.node, node);
     }
-    if (message.state === "interrupted") node.append(element("p", { class: "state-line" }, say("stopped_here")));
+    this.rows.set(message.id, { node, message, day: known?.day ?? dayKey(new Date(message.created)) });
+    node.classList.toggle("last", isLast);
+    refreshRow(node, message, view, isLast);
     return node;
+  }
+
+  /** Rewound messages: folded away, drawn when somebody opens the fold. */
+  fold(messages) {
+    const known = this.folds.get(messages[0].id);
+    if (known && known.messages.length === messages.length && known.messages.every((row, place) => same(row, messages[place]))) return known.node;
+    const body = element("div", { class: "rewound-rows" });
+    const details = element(
+      "details",
+      { class: "fold" },
+      element("summary", {}, icon("chevron", "chevron"), say(messages.length === 1 ? "rewound_one" : "rewound_many", { number: number(messages.length) })),
+      body,
+    );
+    details.addEventListener("toggle", () => {
+      const open = details.open ? messages.map((message) => buildRow(message, { actions: this.actions, folded: true })) : [];
+      body.replaceChildren(...open);
+    });
+    const undo = element(
+      "button",
+      { class: "quiet undo-rewind", type: "button", hidden: true, onclick: () => this.actions.undoRewind() },
+      icon("undo"),
+      say("undo_rewind"),
+    );
+    const node = element("div", { class: "rewound" }, details, undo);
+    details.open = known?.node.querySelector("details").open ?? false;
+    this.folds.set(messages[0].id, { node, messages });
+    return node;
+  }
+
+  /** The newest rewind can be undone, where what it left behind is shown. */
+  offerUndo(view) {
+    const candidates = [...this.folds].filter(([first]) => typeof view.rewound === "number" && first <= view.rewound);
+    const chosen = candidates.length && !view.turn && view.thread?.status === "active" ? Math.max(...candidates.map(([first]) => first)) : null;
+    for (const [first, { node }] of this.folds) node.querySelector(".undo-rewind").hidden = first !== chosen;
+  }
+
+  /** Let the person say something else in place of one of their messages. */
+  edit(message, onSend) {
+    const known = this.rows.get(message.id);
+    if (!known || known.node.dataset.editing) return;
+    editRow(known.node, message, { onSend, onEnd: () => known.node.isConnected && known.node.focus({ preventScroll: true }) });
+  }
+
+  node(id) {
+    return this.rows.get(id)?.node;
   }
 
   /** Words that are not in the record yet: queued at the server, or on their way to it. */
   words(queued, pending) {
     const known = new Set(queued.map((item) => item.key));
     const rows = [
-      ...queued.map((item) => ({ key: item.key || `item ${item.id}`, text: item.text, fate: "queued" })),
+      ...queued.map((item) => ({ key: item.key || `item ${item.id}`, text: item.text, fate: "queued", item })),
       ...pending.filter((item) => !known.has(item.key)).map((item) => ({ ...item, fate: "sending" })),
     ];
-    const nodes = rows.map(({ key, text, fate }) => {
-      const before = this.waiting.get(key);
-      if (before?.fate === fate) return before.node;
-      const node = element(
-        "article",
-        { class: "message from-user on-its-way", "data-key": key, "data-fate": fate },
-        element("div", { class: "bubble" }, text),
-        element("p", { class: "fate" }, say(fate)),
-      );
-      this.waiting.set(key, { node, fate });
+    const nodes = rows.map((row) => {
+      const before = this.waiting.get(row.key);
+      if (before?.fate === row.fate) return before.node;
+      const node = this.waitingRow(row);
+      this.waiting.set(row.key, { node, fate: row.fate });
       return node;
     });
     const keys = new Set(rows.map((row) => row.key));
     for (const key of [...this.waiting.keys()]) if (!keys.has(key)) this.waiting.delete(key);
     return nodes;
   }
+
+  waitingRow({ key, text, fate, item }) {
+    const takeBack = item
+      ? element("button", { class: "quiet take-back", type: "button", onclick: () => this.actions.takeBack(item) }, icon("undo"), say("take_back"))
+      : "";
+    return element(
+      "article",
+      { class: "message from-user on-its-way", "data-key": key, "data-fate": fate },
+      element("div", { class: "bubble" }, text),
+      element("div", { class: "fate" }, element("span", {}, say(fate)), takeBack),
+    );
+  }
+}
+
+/** Messages one by one, rewound ones that stand together as one part. */
+function* parts(messages) {
+  let rewound = [];
+  for (const message of messages) {
+    if (message.superseded) {
+      rewound.push(message);
+      continue;
+    }
+    if (rewound.length) yield rewound;
+    rewound = [];
+    yield [message];
+  }
+  if (rewound.length) yield rewound;
+}
+
+/** A fresh snapshot holds equal messages as other objects: what is drawn, and open, and focused, stays. */
+function same(one, other) {
+  return one === other || JSON.stringify(one) === JSON.stringify(other);
+}
+
+/** The focus stays with a row that is drawn again. */
+function replace(old, fresh) {
+  const focused = old === document.activeElement;
+  old.replaceWith(fresh);
+  if (focused) fresh.focus({ preventScroll: true });
 }
 
 /** Whether a turn runs and nothing on the page shows that yet. */
-function working(state) {
-  if (state.turn?.state !== "running") return false;
-  const last = state.messages.at(-1);
+function working(view) {
+  if (view.turn?.state !== "running") return false;
+  const last = view.messages.at(-1);
   if (!last) return true;
   if (last.state === "streaming") return !last.text;
   return !last.tool_calls.some((call) => call.status === "running" || call.status === "waiting");
-}
-
-function heading(message) {
-  const date = new Date(message.created);
-  const who = say(message.role === "user" ? "you" : "assistant");
-  return element("h3", { class: "unseen" }, `${who}, ${timeOfDay(date)}`);
-}
-
-function userRow(message) {
-  const date = new Date(message.created);
-  const long = message.text.length > LONG_WORDS_CHARS;
-  return element(
-    "article",
-    { class: "message from-user", "data-message": message.id },
-    heading(message),
-    element("div", { class: long ? "bubble long" : "bubble", tabindex: long ? "0" : null }, message.text),
-    element("time", { datetime: message.created, title: wholeTime(date), "aria-hidden": "true" }, timeOfDay(date)),
-  );
-}
-
-function thinkingFold(message, known) {
-  const text = element("div", { class: "thinking-text", tabindex: "0" }, message.thinking);
-  const streaming = message.state === "streaming" && !message.text;
-  const fold = element(
-    "details",
-    { class: "fold thinking", hidden: !message.thinking },
-    element("summary", {}, icon("chevron", "chevron"), element("span", { class: "thinking-label" }, say(streaming ? "thinking_now" : "thinking"))),
-    text,
-  );
-  fold.open = known?.node.querySelector("details.thinking")?.open ?? false;
-  return fold;
-}
-
-function answerBody(message) {
-  if (message.html) {
-    const body = element("div", { class: "prose" });
-    body.innerHTML = message.html; // sanitised by the server
-    dress(body);
-    return body;
-  }
-  const growing = message.state === "streaming";
-  const body = element("div", { class: growing ? "prose growing" : "prose", hidden: !message.text });
-  body.append(document.createTextNode(message.text));
-  return body;
-}
-
-/** Carry a streaming row on: append what is new, so that a selection in it survives. */
-function grow(known, message, onAnswer) {
-  const { node } = known;
-  extend(node.querySelector(".prose"), known.message.text, message.text);
-  const fold = node.querySelector("details.thinking");
-  extend(fold.querySelector(".thinking-text"), known.message.thinking, message.thinking);
-  fold.hidden = !message.thinking;
-  fold.querySelector(".thinking-label").textContent = say(message.text ? "thinking" : "thinking_now");
-  return known.message.tool_calls === message.tool_calls ? node : regrow(node, message, onAnswer);
-}
-
-function regrow(node, message, onAnswer) {
-  for (const call of message.tool_calls) {
-    const before = node.querySelector(`[data-call="${call.id}"]`);
-    const fresh = card(call, { reusable: before?.matches("details") ? before : null, onAnswer });
-    if (!before) node.append(fresh);
-    else if (before !== fresh) before.replaceWith(fresh);
-  }
-  return node;
-}
-
-function extend(node, before, now) {
-  node.hidden = !now;
-  if (now === before) return;
-  const text = node.firstChild;
-  if (text && now.startsWith(before)) text.appendData(now.slice(before.length));
-  else node.textContent = now;
-}
-
-/** Code with its language and a copy button, tables that scroll by themselves. */
-function dress(body) {
-  for (const pre of body.querySelectorAll("pre")) {
-    const language = /language-(\S+)/.exec(pre.firstElementChild?.className ?? "")?.[1] ?? "";
-    const button = element("button", { class: "quiet", type: "button", onclick: () => copy(pre.textContent, button) }, say("copy"));
-    const place = element("div", { class: "code-place" });
-    pre.replaceWith(place);
-    pre.tabIndex = 0;
-    place.append(element("div", { class: "code-top" }, element("span", {}, language), button), pre);
-  }
-  for (const table of body.querySelectorAll("table")) {
-    const place = element("div", { class: "table-place", tabindex: "0" });
-    table.replaceWith(place);
-    place.append(table);
-  }
-}
-
-async function copy(text, button) {
-  try {
-    await navigator.clipboard.writeText(text);
-  } catch {
-    return;
-  }
-  button.textContent = say("copied");
-  setTimeout(() => {
-    button.textContent = say("copy");
-  }, 2000);
 }

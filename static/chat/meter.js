@@ -1,0 +1,117 @@
+// Below the message box: which model answers, how full its context is, what the conversation has cost.
+
+import { element } from "./elements.js";
+import { showMenu } from "./menu.js";
+import { money, number, percent, say } from "./words.js";
+
+const NEARLY_FULL = 0.7; // of the budget: from here on the context is renewed at the end of a turn
+
+export class Meter {
+  /** `onModel(name)`, `onRenew()`; `load(channel)` resolves to a MeterView or null. */
+  constructor({ modelButton, button, panel, load, onModel, onRenew }) {
+    Object.assign(this, { modelButton, button, panel, load, onModel, onRenew });
+    this.channel = "";
+    this.view = null;
+    button.addEventListener("click", () => this.toggle(panel.hidden));
+    modelButton.addEventListener("click", () => this.choose());
+    panel.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape") return;
+      event.stopPropagation();
+      this.toggle(false);
+      button.focus();
+    });
+    document.addEventListener("pointerdown", (event) => {
+      if (!panel.hidden && !panel.contains(event.target) && !button.contains(event.target)) this.toggle(false);
+    });
+  }
+
+  /** Show another conversation's, or nothing for one that does not exist yet. */
+  async use(channel) {
+    if (channel !== this.channel) {
+      this.channel = channel;
+      this.view = null;
+      this.draw();
+    }
+    await this.refresh();
+  }
+
+  async refresh() {
+    const { channel } = this;
+    if (!channel) return;
+    const view = await this.load(channel);
+    if (view && channel === this.channel) {
+      this.view = view;
+      this.draw();
+    }
+  }
+
+  /** The thread's own pick may change in another tab. */
+  picked(name) {
+    this.pick = name;
+    this.drawModel();
+  }
+
+  toggle(open) {
+    this.panel.hidden = !open;
+    this.button.setAttribute("aria-expanded", String(open));
+    if (open) this.panel.focus({ preventScroll: true });
+  }
+
+  draw() {
+    const { view } = this;
+    this.button.hidden = !view?.budget;
+    if (!view) this.toggle(false);
+    this.drawModel();
+    if (!view?.budget) return;
+    const share = Math.min((view.live_tokens ?? 0) / view.budget, 1);
+    for (const node of [this.button, this.panel]) {
+      node.style.setProperty("--share", share);
+      node.dataset.level = share >= NEARLY_FULL ? "high" : "low";
+    }
+    this.button.querySelector("span").textContent = percent(share);
+    this.button.setAttribute("aria-label", say("meter_button", { share: percent(share) }));
+    this.panel.replaceChildren(...this.details(view, share));
+  }
+
+  drawModel() {
+    const { view, modelButton } = this;
+    modelButton.hidden = !view;
+    if (!view) return;
+    const name = this.pick || view.model || say("no_model");
+    modelButton.querySelector("span").textContent = name;
+    modelButton.setAttribute("aria-label", say("model_button", { model: name }));
+  }
+
+  details(view, share) {
+    const unknown = view.cost_unknown;
+    const cost = unknown ? say(Number(view.cost) ? "cost_at_least" : "cost_unknown", { cost: money(view.cost) }) : money(view.cost);
+    return [
+      element("h2", {}, say("context")),
+      element("div", { class: "meter-bar", "aria-hidden": "true" }, element("i", {})),
+      element(
+        "dl",
+        {},
+        element("dt", {}, say("tokens_live")),
+        element("dd", {}, view.live_tokens === null ? say("not_yet") : say("tokens_of", { live: number(view.live_tokens), budget: number(view.budget), share: percent(share) })),
+        element("dt", {}, say("cache_share")),
+        element("dd", {}, view.cache_read_share === null ? say("not_yet") : percent(view.cache_read_share)),
+        element("dt", {}, say("cost")),
+        element("dd", {}, cost),
+      ),
+      unknown ? element("p", { class: "meter-note" }, say("cost_unknown_calls", { number: number(unknown) })) : "",
+      element("button", { class: "button", type: "button", onclick: () => { this.toggle(false); this.onRenew(); } }, say("renew")),
+      element("p", { class: "meter-note" }, say("renew_hint")),
+    ].filter(Boolean);
+  }
+
+  choose() {
+    if (!this.view) return;
+    const items = ["", ...this.view.choices].map((name) => ({
+      label: name || say("servers_choice"),
+      hint: name ? "" : say("servers_choice_hint"),
+      checked: (this.pick ?? "") === name,
+      action: () => this.onModel(name),
+    }));
+    showMenu(items, { at: this.modelButton, label: say("model") });
+  }
+}
