@@ -1,10 +1,31 @@
 """Old words are found exactly, in bounded windows, and nothing that must not be seen is."""
 
-import pytest
+import json
+import shutil
+import subprocess
 
-from tests.threads.records import call_tool, exchange, give_result, say, thread_of
+import pytest
+import regex
+from django.db import transaction
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from accounts.models import User
+from maxclaw import clock
+from tests.threads.conversation import Conversation
+from tests.threads.records import call_tool, exchange, give_result, live, say, thread_of
+from tests.threads.test_verification import STEP, take_step
+from threads import copying
+from threads.history import HistoryRefused
 from threads.literal_search import LITERAL_MAX_CHARS, literal_search
-from threads.visibility import Viewer
+from threads.models import Generation, Message, Thread
+from threads.search_range import Range
+from threads.search_terms import terms_of
+from threads.transcript import fold, lock_thread
+from threads.visibility import Level, Viewer
+
+pytestmark = pytest.mark.django_db
+NEXT = iter(range(10**9))
 
 
 def search(thread, query, viewer=None, **options):
@@ -15,29 +36,455 @@ def ids(result):
     return [hit.message_id for hit in result.hits]
 
 
+def result_of_tool(thread, text):
+    """A tool's result, with the call before it."""
+    call_id = f"toolu_{next(NEXT)}"
+    call_tool(thread, call_id=call_id)
+    return give_result(thread, call_id=call_id, text=text)
+
+
+def begin_generation(thread):
+    with transaction.atomic():
+        generation = live(lock_thread(thread.pk))
+        Generation.objects.filter(pk=generation.pk).update(ended=clock.now(), end_reason="manual", summary="a summary")
+        return Generation.objects.create(
+            thread=thread,
+            owner=thread.owner,
+            ordinal=generation.ordinal + 1,
+            opening='[{"type":"text","text":"opened"}]',
+        )
+
+
 @pytest.fixture
 def thread(alice):
     return thread_of(alice)
 
 
+# What is found
+
+
 def test_text_and_arguments_of_tool_calls_are_read(thread):
     call = call_tool(
-        thread, arguments={"command": "ssh -i ~/.ssh/id_vault root@gateway", "options": ["C:\\Users\\ann"]}
+        thread, arguments={"command": "ssh -i ~/.ssh/id_vault root@gateway", "paths": [{"at": "C:\\Users"}]}
     )
     result = give_result(thread, text="connected to gateway")
     assert ids(search(thread, "~/.ssh/id_vault")) == [call.pk]
-    assert search(thread, "C:\\users\\ANN").hits[0].field == "look.options"
+    (hit,) = search(thread, "c:\\uSERS").hits
+    assert (hit.message_id, hit.field, hit.role, hit.generation_id) == (
+        call.pk,
+        "look.paths.at",
+        "assistant",
+        live(thread).pk,
+    )
     assert ids(search(thread, "connected to")) == [result.pk]
+
+
+def test_every_generation_is_read_and_summaries_and_openings_are_not(thread):
+    command = 'ssh -p 2222 -i ~/.ssh/id_vault ann@gateway "tail -n 5 C:\\logs\\vault.log"'
+    call = call_tool(thread, arguments={"command": command})
+    give_result(thread, text="connected")
+    begin_generation(thread)
+    begin_generation(thread)
+    exchange(thread, "and now?", "nothing")
+    for query in ("gateway", "~/.ssh/id_vault", "C:\\logs\\vault.log", command, f'"{command}"', f"  {command}\n"):
+        assert ids(search(thread, query)) == [call.pk], query
+    for query in ("a summary", '"op"'):
+        assert search(thread, query).hits == []
+
+
+def test_quotes_around_the_query_and_around_its_words_do_not_matter(thread):
+    row = say(thread, "user", "the vault is red")
+    say(thread, "user", "blue")
+    for query in ('"vault is"', "“vault is”", "「vault is」", "\"vault\" 'purple'"):
+        assert ids(search(thread, query)) == [row.pk], query
+
+
+def test_the_query_as_given_finds_quotes_that_belong_to_it(thread):
+    quoted = say(thread, "user", 'she said "vault"')
+    assert ids(search(thread, '"vault"')) == [quoted.pk]
+
+
+def test_signs_of_other_languages_of_patterns_are_only_signs(thread):
+    rows = {
+        needle: say(thread, "user", f"before {needle} after") for needle in ("100%", "a_b", "x\\y", "it's", "[a-z]*")
+    }
+    say(thread, "user", "1000 axb xy its az")
+    for needle, row in rows.items():
+        assert ids(search(thread, needle)) == [row.pk], needle
+
+
+def test_case_does_not_matter_where_a_script_has_it(thread):
+    for text, query in (
+        ("Die Straße ist lang", "STRASSE"),
+        ("the ﬁle is full", "FILE"),
+        ("ΑΘΗΝΑ", "αθηνα"),
+        ("Привет, мир", "ПРИВЕТ"),
+        ("Zoe\u0308 was here", "ZOË WAS"),
+        ("İstanbul", "İSTANBUL"),
+    ):
+        row = say(thread, "user", text)
+        assert ids(search(thread, query))[0] == row.pk, query
+
+
+def test_two_characters_are_enough_where_a_script_writes_without_spaces(thread):
+    row = say(thread, "user", "我们在长沙见面")
+    say(thread, "user", "我们在上海见面")
+    assert ids(search(thread, "长沙")) == [row.pk]
+
+
+def test_a_picture_is_enough(thread):
+    row = say(thread, "user", "shipped 🚀 today")
+    say(thread, "user", "nothing shipped")
+    assert ids(search(thread, "🚀")) == [row.pk]
+
+
+@pytest.mark.parametrize(
+    ("long_text", "needle"),
+    [("ﬃ ß İ é e\u0301 🇩🇪🇫🇷 " * 400, "the needle"), ("中文" * 3_000, "针在这里"), ("ǰ\u0323" * 3_000, "Nadel")],
+)
+def test_a_window_stands_where_the_match_is_although_folding_changes_lengths(thread, long_text, needle):
+    result_of_tool(thread, f"{long_text}{needle.upper()}{long_text}")
+    (hit,) = search(thread, needle).hits
+    assert needle.upper() in hit.window.text
+    assert 150 <= hit.window.text.index(needle.upper()) <= 210
+
+
+# Which ones come first
+
+
+def test_rows_with_the_whole_query_come_first_and_the_newest_of_them_at_the_top(thread):
+    first = say(thread, "user", "restart the red vault service")
+    words = say(thread, "user", "vault vault vault red service restart")
+    second = say(thread, "user", "please restart the red vault service, again")
+    say(thread, "user", "nothing of it")
+    assert ids(search(thread, "restart the red vault service")) == [second.pk, first.pk, words.pk]
+
+
+def test_rare_words_count_more_than_common_ones(thread):
+    rare = say(thread, "user", "the aardvark slept")
+    for number in range(20):
+        say(thread, "user", f"a report of day {number}")
+    assert ids(search(thread, "aardvark report"))[0] == rare.pk
+
+
+def test_the_newest_comes_first_among_equals(thread):
+    rows = [say(thread, "user", "about the harbour") for _number in range(4)]
+    assert ids(search(thread, "harbour master")) == [row.pk for row in reversed(rows)]
+
+
+def test_words_are_found_in_other_forms(thread):
+    row = say(thread, "user", "Melanie painted a lake")
+    say(thread, "user", "Melanie slept")
+    assert ids(search(thread, "What paintings are there?")) == [row.pk]
+
+
+def test_words_of_a_question_without_spaces_are_found(thread):
+    row = say(thread, "user", "周末我去看了岳麓山的银杏")
+    say(thread, "user", "今天下雨")
+    assert ids(search(thread, "什么时候去看的银杏？")) == [row.pk]
+
+
+def test_a_path_is_taken_as_it_stands(thread):
+    say(thread, "user", "the etc of nginx and conf")
+    row = say(thread, "user", "see /etc/nginx/nginx.conf there")
+    assert ids(search(thread, "/etc/nginx/nginx.conf")) == [row.pk]
+    assert ids(search(thread, "open /etc/nginx/nginx.conf")) == [row.pk]
+
+
+def test_a_long_row_is_shown_where_its_words_stand_together(thread):
+    text = f"copper {'.' * 3_000} harbour {'.' * 3_000} the copper harbour bell {'.' * 3_000}"
+    result_of_tool(thread, text)
+    (hit,) = search(thread, "bells of a copper harbour").hits
+    assert "the copper harbour bell" in hit.window.text
+
+
+# How much is shown
 
 
 def test_windows_are_bounded_and_what_is_left_out_is_counted(thread):
     for number in range(120):
-        call_tool(thread, call_id=f"toolu_{number}")
-        give_result(thread, call_id=f"toolu_{number}", text="x" * 30_000 + " needle " + "x" * 30_000)
+        result_of_tool(thread, "x" * 30_000 + f" the needle {number} " + "x" * 29_980)
     result = search(thread, "needle")
-    assert result.total == 120 and result.exact
-    assert f"{result.left_out} more hits are not shown" in result.text
+    assert result.total == 120
+    assert result.exact
+    assert len(set(ids(result))) == 120 - result.left_out
+    assert f"\n{result.left_out} more hits are not shown. Narrow the query" in result.text
     assert len(result.text) <= LITERAL_MAX_CHARS
     assert "x" * 801 not in result.text
+    lengths = [len(hit.window.text) for hit in result.hits]
+    assert max(lengths) <= 800
+    assert lengths == sorted(lengths, reverse=True)
+    assert len(lengths) > 15
+
+
+def test_a_window_that_lacks_part_of_its_text_says_so_and_where_the_rest_is(thread):
+    row = result_of_tool(thread, "x" * 5_000 + "needle" + "x" * 5_000)
+    (hit,) = search(thread, "needle").hits
+    assert hit.text.endswith(f"[part of it: message_context_read m:{row.pk} offset {hit.window.begin}]")
+    assert 4_790 <= hit.window.begin <= 4_810
+    assert "part of it" not in search(thread, "nothing of it").text
+    say(thread, "user", "a short word")
+    assert "part of it" not in search(thread, "short word").text
+
+
+def test_overlapping_matches_share_a_window_and_distant_ones_of_one_row_do_not(thread):
+    row = result_of_tool(thread, f"{'x' * 3_000} needle needle needle {'x' * 3_000} needle {'x' * 3_000}")
+    hits = search(thread, "needle").hits
+    assert [hit.message_id for hit in hits] == [row.pk, row.pk]
+    assert hits[0].window.end <= hits[1].window.begin
+
+
+def test_the_bound_holds_for_many_short_rows(thread):
+    for number in range(300):
+        say(thread, "user", f"needle number {number} 🧑‍🧑‍🧒‍🧒")
+    result = search(thread, "needle")
+    assert len(result.text) <= LITERAL_MAX_CHARS
+    assert (result.total, result.exact) == (300, True)
+    assert result.left_out == 300 - len(result.hits)
+
+
+def test_an_inexact_count_says_that_it_is_one(thread, monkeypatch):
+    monkeypatch.setattr("threads.search_range.COUNT_MAX", 150)
+    for _number in range(160):
+        say(thread, "user", "needle " + "x" * 100)
+    result = search(thread, "needle")
+    assert not result.exact
+    assert f"At least {150 - len(result.hits)} more hits" in result.text
+
+
+def test_nothing_stored_is_told_from_nothing_found(thread):
+    assert search(thread, "needle").nothing_stored
+    say(thread, "user", "hay")
+    result = search(thread, "needle")
+    assert (result.hits, result.total, result.nothing_stored) == ([], 0, False)
+
+
+# What is left out
+
+
+def test_rows_of_the_framework_are_never_found(thread):
+    for source in ("framework", "kernel/overflow"):
+        say(thread, "event", f"needle {source}", meta={"source": source})
+        result = say(thread, "event", "needle result", meta={"source": "task/abc"})
+        assert ids(search(thread, "needle"))[0] == result.pk
+    assert all("framework" not in hit.text and "kernel" not in hit.text for hit in search(thread, "needle").hits)
+
+
+def test_rows_that_no_model_sees_are_never_found(thread):
+    say(thread, "user", "needle one", model_visible=False)
+    say(thread, "event", "needle two", model_visible=False, meta={"notice": "x"})
+    give_result(thread, text="needle three " * 1_000).delete()
+    hidden = result_of_tool(thread, "needle four " * 1_000)
+    Message.objects.filter(pk=hidden.pk).update(model_visible=False)
+    assert search(thread, "needle").total == 0
+
+
+def test_rewound_rows_are_never_found(thread):
+    kept, _answer = exchange(thread, "needle kept", "yes")
+    exchange(thread, "needle gone", "needle gone too")
+    result_of_tool(thread, "needle long " * 1_000)
+    copying.rewind(thread, Message.objects.get(pk=kept.pk), acting_user=thread.owner)
+    assert ids(search(thread, "needle")) == [kept.pk]
+
+
+def test_what_a_rewind_and_its_undoing_copied_is_shown_once_as_the_original(thread):
+    rows = [*exchange(thread, "needle one", "ok"), *exchange(thread, "needle two", "needle " + "long " * 900)]
+    copying.rewind(thread, rows[0], acting_user=thread.owner)
+    copying.undo_rewind(thread, acting_user=thread.owner)
+    assert sorted(ids(search(thread, "needle"))) == [rows[0].pk, rows[2].pk, rows[3].pk]
+
+
+def test_cold_rows_alone_can_be_asked_for(thread):
+    cold, _answer = exchange(thread, "needle cold", "ok")
+    exchange(thread, "needle live", "ok")
+    Message.objects.filter(pk=cold.pk).update(left_at_cut=1, left_because="cold")
+    assert ids(search(thread, "needle", only_cold=True)) == [cold.pk]
+    assert len(search(thread, "needle").hits) == 2
+
+
+def test_an_isolated_conversation_gives_an_outsider_nothing(alice):
+    isolated, other = thread_of(alice, scope="isolated"), thread_of(alice)
+    row = say(isolated, "user", "needle inside")
+    with pytest.raises(HistoryRefused) as caught:
+        search(isolated, "needle", Viewer.of_thread(other))
+    assert isolated.channel in str(caught.value)
+    assert "isolated" in str(caught.value)
+    assert "needle" not in str(caught.value)
+    with pytest.raises(HistoryRefused):
+        search(isolated, "needle", Viewer(alice.pk, None, Level()))
+    assert ids(search(isolated, "needle")) == [row.pk]
+    task = thread_of(alice, parent=isolated, kind=Thread.Kind.TASK)
+    assert ids(search(isolated, "needle", Viewer.of_thread(task))) == [row.pk]
+
+
+def test_the_unknown_and_another_owners_channel_answer_identically(alice, bob):
+    thread, foreign = thread_of(alice), thread_of(bob)
+    say(foreign, "user", "needle")
+    answers = set()
+    for channel in (foreign.channel, "nosuchthread", "", "x" * 500):
+        with pytest.raises(HistoryRefused) as caught:
+            literal_search(Viewer.of_thread(thread), channel, "needle")
+        answers.add(str(caught.value))
+    assert len(answers) == 1
+
+
+@pytest.mark.parametrize("query", ["", "  \n", "ab", "中", '"', "a b", "%", "x" * 10_001])
+def test_a_query_that_asks_for_nothing_is_refused_with_what_to_change(thread, query):
+    if query == "a b":
+        assert search(thread, query).hits == []
+        return
+    with pytest.raises(HistoryRefused, match=r"The query is (empty|too short|too long)"):
+        search(thread, query)
+
+
+# Forks
+
+
+def test_a_branch_reads_what_it_was_copied_from_up_to_that_point(alice):
+    source = thread_of(alice)
+    early, answer = exchange(source, "needle early", "needle answer " * 300)
+    branch = copying.fork(alice, source, answer, acting_user=alice)
+    exchange(source, "needle later", "needle later")
+    own = say(branch, "user", "needle own")
+    assert ids(search(branch, "needle"))[:3] == [own.pk, answer.pk, early.pk]
+    assert search(branch, "needle").total == 3
+    second = copying.fork(alice, branch, Message.objects.get(pk=own.pk), acting_user=alice)
+    assert sorted(set(ids(search(second, "needle")))) == [early.pk, answer.pk, own.pk]
+
+
+def test_a_branch_keeps_its_copies_when_the_source_is_out_of_reach(alice):
+    source = thread_of(alice)
+    early, answer = exchange(source, "needle early", "needle answer " * 300)
+    branch = copying.fork(alice, source, answer, acting_user=alice)
+    copies = sorted(branch.messages.values_list("pk", flat=True))
+    copying.rewind(source, early, acting_user=alice, keep=False)
+    assert sorted(set(ids(search(branch, "needle")))) == copies, "rewound in the source, not here"
+    Thread.objects.filter(pk=source.pk).update(deleted=clock.now())
+    assert sorted(set(ids(search(branch, "needle")))) == copies
+    Thread.objects.filter(pk=source.pk).delete()
+    branch.refresh_from_db()
+    assert sorted(set(ids(search(branch, "needle")))) == copies
+
+
+# Properties
+
+LETTERS = st.sampled_from(
+    [
+        *"abcXYZ  %_\\\"'`.\n\x1f\x00",
+        *"éßİıǰﬁﬃΣσςÅ가각ᄀ\u1161\u11a8",
+        *"中文长沙日本ไทย",
+        *("e\u0301", "\u0345", "\u0301", "ŉ", "ᾳ\u0301", "नि", "\r\n", "\ud800", "\ufdfa"),
+        *("🚀", "👩\u200d👩\u200d👧\u200d👦", "🇩🇪", "🇫🇷"),
+    ]
+)
+TEXT = st.lists(LETTERS, min_size=3, max_size=60).map("".join)
+
+
+@settings(max_examples=100, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(text=TEXT, data=st.data(), padding=st.sampled_from(["", "", "word " * 500, "长" * 900, "ﬃ" * 2_100]))
+def test_any_piece_of_any_text_is_found(thread, text, data, padding):
+    if data.draw(st.booleans()):
+        row = say(thread, "user", f"{padding}{text}{padding}")
+        stored, at = row.text, len(padding)
+    else:
+        call = {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {"value": ["first", text + padding]}}
+        row = say(thread, "assistant", "", blocks=[call])
+        stored, at = json.loads(row.wire)[0]["input"]["value"][1], 0
+    stops = [match.end() for match in regex.finditer(r"\X", stored) if at <= match.end() <= at + len(text) + 12]
+    begin, end = sorted((data.draw(st.sampled_from([0, *stops])), data.draw(st.sampled_from([0, *stops]))))
+    needle = stored[begin:end]
+    if len(needle) < 3 or not needle.strip() or len(needle) > 10_000:
+        return
+    result = search(thread, needle)
+    assert result.hits[0].message_id == row.pk
+    assert len(result.text) <= LITERAL_MAX_CHARS
     assert all(len(hit.window.text) <= 800 for hit in result.hits)
-    assert len(result.hits) > 10
+    if len(needle) < 100:
+        assert fold(terms_of(needle).whole) in fold(result.hits[0].window.text)
+
+
+@settings(max_examples=30, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(steps=st.lists(STEP, min_size=3, max_size=14), long=st.booleans(), only_cold=st.booleans())
+def test_what_is_found_is_what_may_be_shown(db, steps, long, only_cold):
+    class Undone(Exception):
+        pass
+
+    needle = "needle"
+    padding = " padding" * 300 if long else ""
+    with pytest.raises(Undone), transaction.atomic():
+        conversations = [Conversation(User.objects.create(username="somebody"))]
+        for step in steps:
+            take_step(conversations, step | {"text": f"{needle} {step['text']}{padding}"})
+        for conversation in conversations:
+            thread = conversation.thread
+            thread.refresh_from_db()
+            found = Range(Viewer.of_thread(thread), thread, only_cold=only_cold).holding(needle)
+            assert found.complete
+            assert found.ids == sorted(shown_by_hand(thread, needle, only_cold), reverse=True)
+        raise Undone
+
+
+def shown_by_hand(thread, needle, only_cold):
+    """The rule in plain code, over rows read one by one."""
+    spans = [(thread, None)]
+    while (source := spans[-1][0].copied_from) is not None:
+        spans.append((source.thread, source.pk))
+    rows = {
+        row.pk: row
+        for part, upto in spans
+        for row in Message.objects.filter(thread=part)
+        if upto is None or row.pk <= upto
+    }
+    live_copies = {
+        (row.copied_from_id, row.thread_id)
+        for row in Message.objects.filter(left_at_cut=None, copied_from__isnull=False)
+    }
+
+    def stands(row):
+        if not row.model_visible or row.wire is None or row.meta.get("source") == "framework":
+            return False
+        if only_cold and row.left_because != "cold":
+            return False
+        return row.left_because != "superseded" or (row.pk, row.thread_id) in live_copies
+
+    return [
+        row.pk
+        for row in rows.values()
+        if needle in row.search_text
+        and stands(row)
+        and not (row.copied_from_id in rows and stands(rows[row.copied_from_id]))
+    ]
+
+
+NEEDLES = [
+    "/srv/app/config.yaml",
+    '"level": "error"',
+    "C:\\Users\\ann\\vault.kdbx",
+    "长沙",
+    "🚀",
+    "100%",
+    "snake_case_name",
+    "\\d+\\.\\d*",
+    "it's",
+    "absent from everything",
+]
+
+
+def test_the_same_rows_as_grep_over_the_exported_thread(thread, tmp_path):
+    assert shutil.which("grep")
+    for number in range(60):
+        held = [needle for place, needle in enumerate(NEEDLES[:-1]) if (number + place) % 7 == 0]
+        words = f" row {number} ".join(["", *held, "/srv/app-config.yaml", "100 percent", "snake case name"])
+        if number % 3:
+            say(thread, "user", words)
+        else:
+            result_of_tool(thread, words + "\n" + "filling of a log 长 沙 \\ % _ \n" * 100)
+    for row in Message.objects.filter(thread=thread):
+        (tmp_path / str(row.pk)).write_text(row.text)
+    reader = Range(Viewer.of_thread(thread), thread)
+    for needle in NEEDLES:
+        listed = subprocess.run(["grep", "-rlF", needle, str(tmp_path)], capture_output=True, text=True, check=False)
+        expected = sorted((int(name.rpartition("/")[2]) for name in listed.stdout.split()), reverse=True)
+        assert reader.holding(terms_of(needle).whole).ids == expected, needle
+        whole = [hit.message_id for hit in search(thread, needle).hits if fold(needle) in fold(hit.window.text)]
+        assert list(dict.fromkeys(whole)) == expected[: len(set(whole))], needle
