@@ -210,7 +210,7 @@ FRAMES: dict[str, dict] = {
     "stop": {"frame": 1},
     "answer": {"call": 1, "text": "yes"},
     "earlier": {"before": 5},
-    "later": {"after": 5},
+    "later": {"since": 5},
 }
 
 
