@@ -8,7 +8,7 @@ import { Conversations, titleOf } from "./conversations.js";
 import { closeOnBackdrop } from "./dialogs.js";
 import { Drawer } from "./drawer.js";
 import { element } from "./elements.js";
-import { closeMenu } from "./menu.js";
+import { closeLikeMenu, closeMenu } from "./menu.js";
 import { copyText } from "./clipboard.js";
 import { offers, openMessageMenu } from "./message_actions.js";
 import { Meter } from "./meter.js";
@@ -41,7 +41,9 @@ const actions = {
   },
   retry: () => revise("retry/", { key: newKey() }),
   async rewind(message) {
-    if (await revise(`messages/${message.id}/rewind/`)) toasts.show(say("rewound_toast"), { undo: actions.undoRewind, focus: true });
+    if (!(await revise(`messages/${message.id}/rewind/`))) return;
+    byId("announcer").textContent = say("rewound_now");
+    composer.box.focus();
   },
   undoRewind: () => revise("undo-rewind/"),
   async fork(message) {
@@ -335,7 +337,11 @@ function showError(error) {
 
 byId("to-latest").addEventListener("click", toLatest);
 byId("whole").addEventListener("click", () => current?.state && whole.menu(current.state.thread, { at: byId("whole") }));
-byId("show-help").addEventListener("click", () => byId("help").showModal());
+byId("show-help").addEventListener("click", () => {
+  byId("user-menu").open = false;
+  byId("help").showModal();
+});
+closeLikeMenu(byId("user-menu"));
 closeOnBackdrop(byId("help"));
 nameKeys(byId("help"));
 listen(

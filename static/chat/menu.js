@@ -38,6 +38,20 @@ export function closeMenu({ refocus = false } = {}) {
   if (refocus && from?.isConnected) from.focus({ preventScroll: true });
 }
 
+/** A <details> that behaves as a menu: it closes when something else is pressed, and on Escape. */
+export function closeLikeMenu(details) {
+  document.addEventListener("pointerdown", (event) => {
+    if (details.open && !details.contains(event.target)) details.open = false;
+  });
+  details.addEventListener("keydown", (event) => {
+    if (event.key !== "Escape" || !details.open) return;
+    event.preventDefault();
+    event.stopPropagation();
+    details.open = false;
+    details.querySelector("summary").focus();
+  });
+}
+
 function line(item) {
   const choice = item.checked !== undefined;
   return element(

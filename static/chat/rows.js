@@ -38,9 +38,10 @@ function userRow(message, { actions, folded }) {
 }
 
 function assistantRow(message, { actions, known, folded }) {
+  const bare = !message.text && !message.thinking && !message.tool_calls.length;
   const node = element(
     "article",
-    { class: "message from-assistant", "data-message": message.id, "data-state": message.state, tabindex: "-1" },
+    { class: bare ? "message from-assistant bare" : "message from-assistant", "data-message": message.id, "data-state": message.state, tabindex: "-1" },
     heading(message),
   );
   if (message.thinking || message.state === "streaming") node.append(thinkingFold(message, known));
@@ -121,6 +122,7 @@ function answerBody(message) {
 /** Carry a streaming row on: append what is new, so that a selection in it survives. */
 export function growRow(known, message, actions) {
   const { node } = known;
+  node.classList.remove("bare");
   extend(node.querySelector(".prose"), known.message.text, message.text);
   const fold = node.querySelector("details.thinking");
   extend(fold.querySelector(".thinking-text"), known.message.thinking, message.thinking);
@@ -219,7 +221,8 @@ export function editRow(node, message, { onSend, onEnd }) {
   bubble.hidden = foot.hidden = true;
   bubble.before(form);
   fit();
-  box.focus();
+  box.focus({ preventScroll: true });
+  form.scrollIntoView({ block: "nearest" });
   box.setSelectionRange(box.value.length, box.value.length);
 }
 
