@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from datetime import timedelta
 from functools import lru_cache
-from zoneinfo import ZoneInfo, available_timezones
+from pathlib import Path
+from zoneinfo import TZPATH, ZoneInfo, available_timezones
 
 from babel import Locale
 from babel.core import get_global
@@ -49,15 +50,25 @@ def utc_offset(offset: timedelta) -> str:
 
 @lru_cache(maxsize=4)
 def _places(language: str) -> dict[str, str]:
-    """Zone to "city, country" for the zones of CLDR that this machine knows."""
+    """Zone to "city, country" for the zones of places that this machine knows."""
     locale = Locale.parse(BABEL_LOCALES.get(language, "en"))
     separator = "，" if locale.language == "zh" else ", "
     known = available_timezones()
-    territories = get_global("zone_territories")
     places = {"UTC": ""}
-    for zone, territory in territories.items():
-        if zone in known and territory != "001":
+    for zone, territory in _territories().items():
+        if zone in known:
             city = get_timezone_location(zone, locale=locale, return_city=True)
             country = locale.territories.get(territory, "")
             places[zone] = separator.join(dict.fromkeys(part for part in (city, country) if part))
     return places
+
+
+def _territories() -> dict[str, str]:
+    """Zone to its country's code: each place once, under its present name, as the machine's time zone data lists them;
+    without such a list from CLDR, older names included."""
+    for folder in TZPATH:
+        table = Path(folder) / "zone.tab"
+        if table.is_file():
+            rows = [line.split("\t") for line in table.read_text().splitlines() if not line.startswith("#")]
+            return {row[2]: row[0] for row in rows if len(row) > 2}
+    return {zone: territory for zone, territory in get_global("zone_territories").items() if territory != "001"}

@@ -7,6 +7,7 @@ from django.contrib.sessions.models import Session
 from django.test import Client
 from django.urls import reverse
 
+from accounts import time_zones
 from accounts.models import User
 from accounts.time_zones import zone_choices
 from chat.pages import LOCKED_OUT_STATUS
@@ -92,6 +93,20 @@ def test_zones_are_found_by_city_country_and_name_in_the_readers_language():
     assert chinese["Asia/Shanghai"].label == "上海，中国 · Asia/Shanghai · UTC+08:00"
     assert chinese["Asia/Shanghai"].search == "Shanghai, China"
     assert "UTC" in english
+    places = [choice.label.split(" · ")[0] for choice in english.values()]
+    assert len(set(places)) > 0.99 * len(places), "each place once, whatever it was called before"
+    assert "Asia/Kolkata" in english
+    assert "Asia/Calcutta" not in english
+
+
+def test_zones_are_found_on_a_machine_without_a_list_of_them(monkeypatch):
+    monkeypatch.setattr(time_zones, "TZPATH", ())
+    time_zones._places.cache_clear()
+    try:
+        labels = {choice.name: choice.label for choice in zone_choices("en")}
+    finally:
+        time_zones._places.cache_clear()
+    assert labels["Europe/Berlin"].startswith("Berlin, Germany")
 
 
 def test_an_older_name_of_a_zone_stays_chosen(mine, alice):
