@@ -1,6 +1,8 @@
-"""Published conversations of two people, imported and continued.
+"""Published conversations of two people: imported and continued, and searched for the evidence of questions.
 
-Turns `DIR/locomo/locomo10.json` (10 conversations, 5,882 turns) into the JSON lines that `import_conversations` reads,
+Asks the questions that `DIR/locomo/locomo10.json` brings, and those of a Chinese and a cross-lingual data set beside it,
+and counts how much of the evidence each part of a search brings into its 12,000 characters, beside BM25 and the bare
+embedding. Then it turns the conversations (10, with 5,882 turns) into the JSON lines that `import_conversations` reads,
 imports them, imports them again, imports one history that is larger than a context, and asks a question in imported
 conversations until its answer has streamed in. The baseline beside the import is `bulk_create` of as many rows. Without
 `--data` the conversations are made in code. `--convert OUT` only writes the JSON lines.
@@ -21,7 +23,7 @@ if __package__ in (None, ""):
     # As a script: the project's folder is looked into first, not this one, whose names are no apps.
     sys.path[0] = str(Path(__file__).resolve().parent.parent)
 
-from benchmarks import corpora
+from benchmarks import corpora, evidence, questions
 from benchmarks.harness import arguments, finish, percentile, surroundings, table
 
 if TYPE_CHECKING:
@@ -41,12 +43,13 @@ class Size:
     turns: int
     long_exchanges: int
     questions: int
+    searched: int | None  # questions of each conversation whose evidence is searched for; None: all
 
 
 # 4,000 exchanges are more than the emulator's context budget holds.
-FULL = Size(conversations=10, turns=588, long_exchanges=4_000, questions=10)
-QUICK = Size(conversations=10, turns=588, long_exchanges=4_000, questions=3)
-SMOKE = Size(conversations=2, turns=20, long_exchanges=50, questions=1)
+FULL = Size(conversations=10, turns=588, long_exchanges=4_000, questions=10, searched=None)
+QUICK = Size(conversations=10, turns=588, long_exchanges=4_000, questions=3, searched=8)
+SMOKE = Size(conversations=2, turns=20, long_exchanges=50, questions=1, searched=3)
 
 
 @dataclass(frozen=True)
@@ -87,10 +90,19 @@ def main(argv: Sequence[str] | None = None) -> None:
         made = corpora.two_people(size.conversations, size.turns)
         count = corpora.write_lines(corpora.locomo(options.data) if options.data else made, several)
         long_count = corpora.write_lines(corpora.long_one(size.long_exchanges), long)
-        _measure(several, count, long, long_count, size.questions)
+        found = _search(options.data, size)
+        _measure(several, count, long, long_count, size.questions, found)
 
 
-def _measure(several: Path, count: int, long: Path, long_count: int, questions: int) -> None:
+def _search(data: Path | None, size: Size) -> dict[str, Any]:
+    """How much evidence searches find, on a person's account of its own."""
+    from accounts.models import User
+
+    conversations = questions.published(data) if data else questions.made(size.turns)
+    return evidence.report(evidence.measure(User.objects.create_user("reader"), conversations, size.searched))
+
+
+def _measure(several: Path, count: int, long: Path, long_count: int, questions: int, found: dict[str, Any]) -> None:
     from accounts.models import User
     from threads.models import Generation, Message, Thread
 
@@ -124,6 +136,7 @@ def _measure(several: Path, count: int, long: Path, long_count: int, questions: 
             "questions_answered": len(asked),
             "first_words_ms_p50": percentile([one.first_words for one in asked], 0.5),
             "answer_ms_p50": percentile([one.answer for one in asked], 0.5),
+            **found,
         },
     )
 

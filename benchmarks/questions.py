@@ -1,0 +1,138 @@
+"""Conversations with questions whose answers are known to stand in certain messages: published ones, and one made in
+code."""
+
+import json
+import random
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from benchmarks import corpora
+
+MEMDAILY_FOLDER = "memdaily-zh/data_generation/final_dataset/messages_and_QAs"
+MEMORYBANK_FILES = ("memorybank/memory_bank_en.json", "memorybank/memory_bank_cn.json")
+# What the LoCoMo questions ask for. Those of category 5 have no answer in the conversation, only words like one.
+CATEGORIES = {1: "several turns", 2: "time", 3: "open", 4: "one turn", 5: "no answer"}
+LOCOMO, CHINESE, CROSS_LINGUAL, MADE = "LoCoMo", "MemDaily, Chinese", "MemoryBank, Chinese to English", "made in code"
+SEED = 20_260_202
+
+
+@dataclass(frozen=True)
+class Question:
+    """`evidence` are places in the conversation's messages; `group` names the kind of question."""
+
+    text: str
+    evidence: frozenset[int]
+    group: str
+
+
+@dataclass
+class Conversation:
+    """`messages` are (text, time) in order, all a user's."""
+
+    corpus: str
+    messages: list[tuple[str, datetime]] = field(default_factory=list)
+    questions: list[Question] = field(default_factory=list)
+
+
+def locomo(folder: Path) -> Iterator[Conversation]:
+    """10 conversations of two people in English; 1,981 questions have evidence."""
+    asked = {
+        sample["sample_id"]: sample["qa"]
+        for sample in json.loads((folder / corpora.LOCOMO_FILE).read_text(encoding="utf-8"))
+    }
+    conversations: dict[str, Conversation] = {}
+    places: dict[str, dict[str, int]] = {}
+    for line in corpora.locomo(folder):
+        name = line["conversation"]
+        conversation = conversations.setdefault(name, Conversation(LOCOMO))
+        places.setdefault(name, {})[line["id"]] = len(conversation.messages)
+        text = f"{line['name']}: {line['text']}"
+        conversation.messages.append((text, datetime.fromisoformat(line["created"])))
+    for name, conversation in conversations.items():
+        for question in asked[name]:
+            evidence = _places(question["evidence"], places[name])
+            if evidence:
+                group = f"{question['category']} {CATEGORIES[question['category']]}"
+                conversation.questions.append(Question(question["question"], evidence, group))
+    yield from conversations.values()
+
+
+def _places(evidence: list[str], places: dict[str, int]) -> frozenset[int]:
+    ids = [found for text in evidence for found in re.findall(r"D\d+:\d+", text)]
+    return frozenset(places[found] for found in ids if found in places)
+
+
+def memdaily(folder: Path) -> Iterator[Conversation]:
+    """What people tell an assistant of events, in Chinese: 600 questions on one conversation of 3,183 messages."""
+    conversation = Conversation(CHINESE)
+    began = datetime(2024, 4, 1, tzinfo=UTC)
+    for file in sorted((folder / MEMDAILY_FOLDER).glob("*_events.json")):
+        for trajectory in json.loads(file.read_text(encoding="utf-8")):
+            first = len(conversation.messages)
+            for message in trajectory["message_list"]:
+                when = began + timedelta(minutes=len(conversation.messages))
+                conversation.messages.append((message["message"], when))
+            for question in trajectory["question_list"]:
+                evidence = frozenset(first + step for step in _steps(question["target_step_id"]))
+                if evidence:
+                    conversation.questions.append(Question(question["question"], evidence, CHINESE))
+    yield conversation
+
+
+def _steps(value: Any) -> Iterator[int]:
+    if isinstance(value, int):
+        yield value
+    else:
+        for part in value:
+            yield from _steps(part)
+
+
+def memorybank(folder: Path) -> Iterator[Conversation]:
+    """The same words in two languages: the Chinese ones ask for the English ones, where both have as many."""
+    english, chinese = (json.loads((folder / name).read_text(encoding="utf-8")) for name in MEMORYBANK_FILES)
+    conversation = Conversation(CROSS_LINGUAL)
+    for person, translated in zip(english.values(), chinese.values(), strict=True):
+        for day, exchanges in person["history"].items():
+            others = translated["history"].get(day, [])
+            for number, exchange in enumerate(exchanges):
+                if len(others) == len(exchanges):
+                    place = frozenset({len(conversation.messages)})
+                    conversation.questions.append(Question(others[number]["query"], place, CROSS_LINGUAL))
+                when = datetime.fromisoformat(day).replace(tzinfo=UTC) + timedelta(minutes=number)
+                conversation.messages.append((exchange["query"], when))
+    yield conversation
+
+
+THINGS = ("bicycle", "violin", "camera", "boat", "telescope", "kettle", "carpet", "lamp", "clock", "sewing machine")
+PLACES = ("in the cellar", "at my sister's", "behind the shed", "at the repair shop", "in the attic", "on the balcony")
+
+
+def made(messages: int) -> Iterator[Conversation]:
+    """One conversation made in code, always the same: things and where they are, among small talk."""
+    chance = random.Random(SEED)
+    conversation = Conversation(MADE)
+    began = datetime(2023, 1, 1, tzinfo=UTC)
+    asked = {place * messages // len(THINGS): thing for place, thing in enumerate(THINGS)}
+    for number in range(messages):
+        if number in asked:
+            text = f"I left the old {asked[number]} {chance.choice(PLACES)} last week."
+            question = f"Where did I leave the {asked[number]}?"
+            conversation.questions.append(Question(question, frozenset({number}), MADE))
+        else:
+            text = f"{chance.choice(corpora.MOODS)} {chance.choice(corpora.TOPICS)}. ({number})"
+        conversation.messages.append((text, began + timedelta(minutes=number)))
+    yield conversation
+
+
+def published(folder: Path) -> Iterator[Conversation]:
+    """Every conversation of the data sets that the folder holds."""
+    if (folder / corpora.LOCOMO_FILE).exists():
+        yield from locomo(folder)
+    if (folder / MEMDAILY_FOLDER).exists():
+        yield from memdaily(folder)
+    if (folder / MEMORYBANK_FILES[0]).exists():
+        yield from memorybank(folder)

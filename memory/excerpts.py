@@ -1,0 +1,104 @@
+"""The part by meaning, as a model reads it: short excerpts in the order in which they were said."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from maxclaw.text import head
+from memory.meaning_search import MeaningHit, needles_of
+from threads.excerpts import ELLIPSIS, Folded, densest, find_all, window
+from threads.history import ROLE_NAMES
+from threads.literal_search import LiteralHit
+from threads.models import Message
+
+# The longest excerpt; each further one is shorter, so that more of them fit.
+EXCERPT_MAX_CHARS = 480
+EXCERPT_MIN_CHARS = 120
+EXCERPT_DECAY = 0.97
+TITLE_MAX_CHARS = 60
+LEFT_OUT = "({count:,} more excerpts were cut. Narrow the query to see them.)"
+LAST_LINE_CHARS = 80
+
+
+@dataclass(frozen=True)
+class _Line:
+    hit: MeaningHit
+    text: str
+    heading: str
+
+
+def render(
+    hits: Sequence[MeaningHit],
+    query: str,
+    room: int,
+    *,
+    total: int | None = None,
+    shown: Sequence[LiteralHit] = (),
+    channel: str | None = None,
+) -> str:
+    """As many of the hits as fit into `room` characters, best first, written down in the order in which they were
+    said, under headings of generation and day. What the literal part shows already is not repeated, and counts as
+    ranked before. `channel` is the conversation that was asked for: others are named."""
+    needles = needles_of(query)
+    left = room - LAST_LINE_CHARS
+    lines: list[_Line] = []
+    headings: set[str] = set()
+    fresh = [hit for hit in hits if not _is_shown(hit, shown)]
+    for hit in fresh:
+        line = _line(hit, needles, excerpt_chars(len(shown) + len(lines)), channel)
+        heading_chars = 0 if line.heading in headings else len(line.heading) + 2
+        if len(line.text) + 1 + heading_chars > left:
+            if left < EXCERPT_MIN_CHARS:
+                break
+            continue
+        left -= len(line.text) + 1 + heading_chars
+        lines.append(line)
+        headings.add(line.heading)
+    parts = []
+    lines.sort(key=lambda line: (line.hit.thread_id, line.hit.message_id, line.hit.offset))
+    for heading, group in groupby(lines, key=lambda line: line.heading):
+        parts.append("\n".join([heading, *(line.text for line in group)]))
+    left_out = len(fresh) - len(lines) + max((total or 0) - len(hits), 0)
+    if left_out > 0:
+        parts.append(LEFT_OUT.format(count=left_out))
+    return "\n\n".join(parts)
+
+
+def excerpt_chars(rank: int) -> int:
+    """How long the excerpt of a rank (from 0) may be."""
+    return max(round(EXCERPT_MAX_CHARS * EXCERPT_DECAY**rank), EXCERPT_MIN_CHARS)
+
+
+def _line(hit: MeaningHit, needles: Collection[str], size: int, channel: str | None) -> _Line:
+    day = f"{hit.created:%Y-%m-%d}"
+    elsewhere = f"conversation {hit.channel} ({head(hit.title, TITLE_MAX_CHARS) or 'untitled'}), "
+    heading = f"# {'' if hit.channel == channel else elsewhere}generation {hit.generation_id}, {day}"
+    role = ROLE_NAMES[Message.Role(hit.role)]
+    before = ELLIPSIS if hit.offset else ""
+    return _Line(hit, f"m:{hit.message_id} {role}: {before}{_excerpt(hit.text, needles, size)}", heading)
+
+
+def _excerpt(text: str, needles: Collection[str], size: int) -> str:
+    """At most `size` characters of a text, around most of the words that were asked for."""
+    if len(text) <= size:
+        return text
+    folded = Folded(text)
+    places = sorted(
+        (place, number, 1.0) for number, needle in enumerate(needles) for place in find_all(folded.folded, needle)
+    )
+    if not places:
+        return window(text, 0, 0, size).text
+    (place, _number), _weight = densest(places, size // 2)
+    begin, end = folded.origin(place, place + 1)
+    return window(text, begin, end, size).text
+
+
+def _is_shown(hit: MeaningHit, shown: Sequence[LiteralHit]) -> bool:
+    """Whether the literal part has most of these words already."""
+    end = hit.offset + len(hit.text)
+    overlaps = (
+        min(end, other.window.end) - max(hit.offset, other.window.begin)
+        for other in shown
+        if other.message_id == hit.message_id and other.field == "text"
+    )
+    return any(overlap > len(hit.text) // 2 for overlap in overlaps)

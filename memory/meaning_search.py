@@ -1,0 +1,119 @@
+"""Finding old words by what they mean: excerpts of messages ranked by words and cosine together.
+
+An excerpt counts as found when its cosine reaches the model's recall threshold or when it has a word of the query;
+what stands beside a found one may be shown with it. Ranked higher is what has more of both, see `memory.ranking`.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+import numpy as np
+
+from llm.embedding import CHUNK_MAX_CHARS, Vectors
+from memory import ranking
+from memory.chunks import spans
+from memory.meaning_range import ChunkKey, Reach, texts_of
+from threads import lexical
+from threads.models import Message
+from threads.transcript import fold
+
+SHOWN_MAX = 200
+
+
+@dataclass(frozen=True)
+class MeaningHit:
+    """An excerpt that was found: words of one message, with where they stand. `cosine` None: it has no vector."""
+
+    message_id: int
+    generation_id: int
+    thread_id: int
+    channel: str
+    title: str
+    role: str
+    created: datetime
+    offset: int
+    text: str
+    cosine: float | None
+
+
+@dataclass(frozen=True)
+class MeaningResult:
+    """`hits` best first, at most SHOWN_MAX; `total` counts the excerpts found. `nothing_stored`: there is nothing that
+    could have been found; else, without hits, nothing is near enough. `by_words_alone`: no vector could be compared."""
+
+    hits: list[MeaningHit]
+    total: int
+    nothing_stored: bool
+    by_words_alone: bool
+
+
+def meaning_search(reach: Reach, query: str, vector: Vectors | None, threshold: float) -> MeaningResult:
+    """The excerpts near a query. `vector` is the query's by the reach's model, None where nothing can be compared;
+    `threshold` the cosine from which an excerpt is near by itself."""
+    cosines = reach.nearest(vector) if vector is not None else {}
+    texts = _texts_with_words(reach, query)
+    keys = _without_copies(reach, {*cosines, *texts})
+    if not keys:
+        nothing_stored = not reach.rows().exists()
+        return MeaningResult([], 0, nothing_stored=nothing_stored, by_words_alone=vector is None)
+    scores = lexical.bm25(query, {key: texts[key] for key in keys if key in texts}, population=len(keys))
+    words = np.array([scores.get(key, 0.0) for key in keys])
+    cosine = np.array([cosines.get(key, np.nan) for key in keys])
+    groups = [key.thread_id for key in keys]
+    found = (words > 0) | (np.nan_to_num(cosine, nan=-1.0) >= threshold)
+    shown = ranking.near(found, groups)
+    order = np.argsort(-ranking.fused(words, cosine, groups), kind="stable")
+    best = [int(place) for place in order if shown[place]][:SHOWN_MAX]
+    hits = _hits([keys[place] for place in best], cosines)
+    return MeaningResult(hits, int(found.sum()), nothing_stored=False, by_words_alone=vector is None)
+
+
+def needles_of(query: str) -> list[str]:
+    """Pieces of which a text that shares a word with the query, in any form, holds one: words as far as all their
+    forms begin, folded."""
+    return list(dict.fromkeys(_beginning(word) for word in lexical.query_words(query)))[:24]
+
+
+def _beginning(word: str) -> str:
+    stem = lexical.stem(word)
+    common = next((place for place, (a, b) in enumerate(zip(word, stem, strict=False)) if a != b), len(stem))
+    return fold(word[: min(common, len(stem))]) or word
+
+
+def _texts_with_words(reach: Reach, query: str) -> dict[ChunkKey, str]:
+    """The chunks of messages that share a word with the query, embedded already or not."""
+    return {
+        ChunkKey(thread_id, pk, begin, stop - begin): text[begin:stop]
+        for thread_id, pk, text in reach.holding(needles_of(query))
+        for begin, stop in spans(text, CHUNK_MAX_CHARS)
+    }
+
+
+def _without_copies(reach: Reach, keys: Collection[ChunkKey]) -> list[ChunkKey]:
+    """Chunks in the order in which they were said, a copy only where its original is not among them."""
+    originals = reach.originals(list({key.message_id for key in keys}))
+    there = {(key.message_id, key.offset) for key in keys}
+    kept = [key for key in keys if (originals.get(key.message_id), key.offset) not in there]
+    return sorted(kept, key=lambda key: (key.thread_id, key.message_id, key.offset))
+
+
+def _hits(keys: Sequence[ChunkKey], cosines: Mapping[ChunkKey, float]) -> list[MeaningHit]:
+    messages = Message.objects.select_related("thread").defer("text", "search_text", "wire", "meta")
+    rows = messages.in_bulk({key.message_id for key in keys})
+    return [
+        MeaningHit(
+            message_id=row.pk,
+            generation_id=row.generation_id,
+            thread_id=row.thread_id,
+            channel=row.thread.channel,
+            title=row.thread.title,
+            role=row.role,
+            created=row.created,
+            offset=key.offset,
+            text=text,
+            cosine=cosines.get(key),
+        )
+        for key, text in zip(keys, texts_of(keys), strict=True)
+        if (row := rows.get(key.message_id)) is not None
+    ]
