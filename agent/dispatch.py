@@ -43,15 +43,18 @@ def deliver_result(task: Thread, frame: TaskFrame) -> None:
     if target is None or target.status != Thread.Status.ACTIVE or target.deleted:
         target = Thread.objects.get(owner_id=task.owner_id, kind=Thread.Kind.MAIN)
     outcome = "finished" if frame.end_reason == TaskFrame.EndReason.ANSWERED else f"ended ({frame.end_reason})"
-    opening = f"Task {task.channel} ({task.title}) {outcome}."
     if can_flow(ThreadLevel.of_thread(task), ThreadLevel.of_thread(target)):
         body = frame.notice or _last_answer(task)
         shown = head_and_tail(
             body, RESULT_MAX_CHARS, lambda left_out: f"\n[... {left_out:,} characters left out ...]\n"
         )
-        text = f"{opening} Its result:\n\n{shown or '(no text)'}"
+        text = f"Task {task.channel} ({task.title}) {outcome}. Its result:\n\n{shown or '(no text)'}"
     else:
-        text = f"{opening} Its result may not be shown here: the task's level is stricter than this conversation's."
+        # The title is content as much as the result.
+        text = (
+            f"Task {task.channel} {outcome}. Its result may not be shown here: the task's level is stricter than this "
+            "conversation's."
+        )
     _item, created = InboxItem.objects.get_or_create(
         thread=target,
         client_key=f"task:{frame.pk}",

@@ -1,6 +1,6 @@
 """What clients see of the records: plain dictionaries, the same in a snapshot and in an event.
 
-Never in here: wire text, levels of a quote, anything of another thread.
+Never in here: wire text, a quote's text and levels, anything of another thread.
 """
 
 from collections import defaultdict
@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from agent.models import InboxItem, TaskFrame, ToolCall, TurnEvent
+from agent.quoting import card_of
 from maxclaw.text import head
 from threads.models import Message, Thread
 
@@ -56,6 +57,7 @@ def item_view(item: InboxItem) -> View:
         "id": item.pk,
         "key": item.client_key or "",
         "text": item.text,
+        "quote": card_of(item.quote),
         "created": item.created.isoformat(),
     }
 
@@ -109,6 +111,7 @@ def message_view(
         "superseded": message.left_because == Message.LeftBecause.SUPERSEDED if superseded is None else superseded,
         "notice": bool(message.meta.get("notice")),
         "code": str(message.meta.get("notice") or ""),
+        "quote": card_of(message.meta.get("quote")),
         "tool_calls": [tool_view(call) for call in calls],
     }
 

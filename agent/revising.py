@@ -46,7 +46,8 @@ def edit(user: User, channel: str, message_id: Any, text: Any, *, client_key: st
         repeated = InboxItem.objects.filter(thread=thread, client_key=client_key).first()
         if repeated is None:
             _change(thread, lambda: copying.rewind(thread, message, acting_user=user, keep=False))
-        return send(user, channel, text, client_key=client_key)
+        # What the message quoted goes with the new words: it is this conversation's already.
+        return send(user, channel, text, client_key=client_key, quote=message.meta.get("quote"))
 
 
 def retry(user: User, channel: str, *, client_key: str) -> InboxItem:

@@ -8,6 +8,7 @@ from agent.events import Event
 from agent.models import InboxItem
 from agent.projection import message_view
 from agent.prompts import framework_block
+from agent.quoting import blocks
 from threads.models import Generation, Message, Thread
 from threads.transcript import append, text_block
 
@@ -23,8 +24,8 @@ def absorb(thread: Thread, generation: Generation, items: Sequence[InboxItem]) -
                 generation,
                 Message.Role.USER,
                 text=item.text,
-                blocks=[text_block(item.text)],
-                meta={"key": item.client_key},
+                blocks=blocks(item.text, item.quote),
+                meta={"key": item.client_key} | ({} if item.quote is None else {"quote": item.quote}),
             )
             events.append(("unqueued", {"item": item.pk}))
         else:

@@ -7,7 +7,7 @@ from django.db import connection, transaction
 from django.utils.translation import gettext as _
 
 from accounts.models import User
-from agent import questions, speaking
+from agent import questions, quoting, speaking
 from agent.events import Event, emit_all
 from agent.models import InboxItem, Level
 from agent.projection import item_view, thread_view, turn_view
@@ -22,15 +22,15 @@ def send(user: User, channel: str, text: str, *, client_key: str, quote: dict[st
     """Store the user's words for the thread's next safe point and wake whoever runs turns.
 
     `client_key` (1 to 100 characters) makes a repeated send the same send: the first one's item comes back. While a
-    question card is open the words are its answer. Raises Refused (nothing stored) for an unknown thread, an empty or
-    oversized text, an archived thread, or a key that was used for other words.
+    question card is open the words are its answer. `quote` is a frozen one (see `agent.quoting`), which the caller
+    checked in this transaction. Raises Refused (nothing stored) for an unknown thread, an empty or oversized text, an
+    archived thread, a key that was used for other words, or a quote where an answer is waited for.
     """
     text = speaking.checked_text(text)
-    if not isinstance(client_key, str) or not 0 < len(client_key) <= CLIENT_KEY_MAX_CHARS:
-        raise Refused("bad-key", _("A message needs a key of 1 to 100 characters."))
+    check_key(client_key)
     with transaction.atomic():
         thread = speaking.locked_open_thread(user, channel)
-        speaking.check_size(text, thread)
+        speaking.check_size(text if quote is None else f"{quoting.note(quote)}{text}", thread)
         item = InboxItem(
             thread=thread,
             owner_id=thread.owner_id,
@@ -41,6 +41,10 @@ def send(user: User, channel: str, text: str, *, client_key: str, quote: dict[st
         )
         if thread.state == Thread.State.WAITING:
             said = InboxItem.objects.filter(thread=thread, client_key=client_key).first()
+            if said is None and quote is not None and questions.open_questions(thread).exists():
+                raise Refused(
+                    "question-open", _("A question waits for your answer here. Answer it first, then send the quote.")
+                )
             if said is None and questions.take_words_as_answer(thread, item):
                 return item
         if not _insert(item):
@@ -53,6 +57,20 @@ def send(user: User, channel: str, text: str, *, client_key: str, quote: dict[st
         emit_all(thread.pk, thread.owner_id, events, wake=True)
         speaking.after_speaking(thread)
     return item
+
+
+def check_key(client_key: Any) -> None:
+    """Raise Refused for what cannot make a repeated send the same send."""
+    if not isinstance(client_key, str) or not 0 < len(client_key) <= CLIENT_KEY_MAX_CHARS:
+        raise Refused("bad-key", _("A message needs a key of 1 to 100 characters."))
+
+
+def said_before(thread: Thread, client_key: str, text: str, pointer: quoting.Quote | None) -> InboxItem | None:
+    """What was sent with this key already. Raises Refused when that had other words, or quoted something else."""
+    repeated = InboxItem.objects.filter(thread_id=thread.pk, client_key=client_key).first()
+    if repeated is not None and (repeated.text != text or quoting.pointer_of(repeated.quote) != pointer):
+        raise Refused("key-reused", _("This key was already used for another message. Send it with a new key."))
+    return repeated
 
 
 def _insert(item: InboxItem) -> bool:
@@ -84,8 +102,6 @@ def _insert(item: InboxItem) -> bool:
 
 
 def _said_before(item: InboxItem) -> InboxItem:
-    """The item that was sent with the same key. Raises Refused when it said something else."""
-    repeated = InboxItem.objects.get(thread_id=item.thread_id, client_key=item.client_key)
-    if repeated.text != item.text:
-        raise Refused("key-reused", _("This key was already used for another message. Send it with a new key."))
+    repeated = said_before(item.thread, item.client_key or "", item.text, quoting.pointer_of(item.quote))
+    assert repeated is not None  # its insert met it, and nothing deletes single items
     return repeated

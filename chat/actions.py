@@ -9,10 +9,10 @@ from typing import Any
 
 from accounts.models import User
 from agent.questions import answer_question
-from agent.sending import send
 from agent.stopping import stop
 from chat import replay
 from chat.frames import Frame
+from quotes import ingress
 
 Action = Callable[[User, Frame], Any]
 
@@ -22,7 +22,14 @@ def _open(user: User, frame: Frame) -> tuple[int, replay.Next]:
 
 
 def _send(user: User, frame: Frame) -> None:
-    send(user, frame["channel"], frame["text"], client_key=frame["key"])
+    ingress.send(
+        user,
+        frame["channel"],
+        frame["text"],
+        client_key=frame["key"],
+        quote=frame["quote"],
+        confirmed=frame["confirmed"],
+    )
 
 
 def _stop(user: User, frame: Frame) -> None:

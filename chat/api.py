@@ -16,13 +16,13 @@ from agent import conversations as whole
 from agent.projection import item_view, thread_view
 from agent.questions import answer_question
 from agent.refusals import Refused
-from agent.sending import send
 from agent.stopping import stop
 from chat import api_shapes as shapes
 from chat import conversations
 from chat.presentation import present_messages
 from chat.replay import earlier_messages
 from chat.snapshot import snapshot
+from quotes import ingress
 from threads.access import NoSuchThread, access_thread
 from threads.lifecycle import LifecycleRefused
 from threads.models import Thread
@@ -34,6 +34,8 @@ STATUS_OF_CODE = {
     "no-such-thread": status.HTTP_404_NOT_FOUND,
     "no-such-message": status.HTTP_404_NOT_FOUND,
     "no-such-generation": status.HTTP_404_NOT_FOUND,
+    "no-such-source": status.HTTP_404_NOT_FOUND,
+    "bad-quote": status.HTTP_400_BAD_REQUEST,
     "empty": status.HTTP_400_BAD_REQUEST,
     "bad-key": status.HTTP_400_BAD_REQUEST,
     "too-long": status.HTTP_413_REQUEST_ENTITY_TOO_LARGE,
@@ -145,12 +147,19 @@ class MessageList(Endpoint):
         query = self.checked(shapes.MessagesQuery, request.query_params)
         return Response(earlier_messages(self.user, channel, query.get("before", 2**63 - 1)))
 
-    @extend_schema(request=shapes.NewMessage, responses={202: shapes.ItemShape, 413: shapes.ErrorShape, **REFUSED})
+    @extend_schema(request=shapes.QuotingMessage, responses={202: shapes.ItemShape, 413: shapes.ErrorShape, **REFUSED})
     def post(self, request: Request, channel: str) -> Response:
-        """Send words; the answer arrives in the conversation."""
+        """Send words, with what they quote; the answer arrives in the conversation."""
         access_thread(self.user, channel)
-        values = self.checked(shapes.NewMessage, request.data)
-        item = send(self.user, channel, values["text"], client_key=values["key"])
+        values = self.checked(shapes.QuotingMessage, request.data)
+        item = ingress.send(
+            self.user,
+            channel,
+            values["text"],
+            client_key=values["key"],
+            quote=values.get("quote"),
+            confirmed=values.get("confirmed"),
+        )
         return Response(item_view(item), status=status.HTTP_202_ACCEPTED)
 
 

@@ -4,6 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from chat.api_quote_shapes import Confirmed, Pointer, QuoteShape
 from maxclaw.text import visible
 
 
@@ -104,6 +105,7 @@ class MessageShape(serializers.Serializer[dict[str, Any]]):
     superseded = serializers.BooleanField()
     notice = serializers.BooleanField()
     code = serializers.CharField(help_text="Which notice it is; blank for what is none.")
+    quote = QuoteShape(allow_null=True)
     tool_calls = ToolCallShape(many=True)
 
 
@@ -113,6 +115,7 @@ class ItemShape(serializers.Serializer[dict[str, Any]]):
     id = serializers.IntegerField()
     key = serializers.CharField()
     text = serializers.CharField()
+    quote = QuoteShape(allow_null=True)
     created = serializers.DateTimeField()
 
 
@@ -209,6 +212,13 @@ class NewMessage(serializers.Serializer[dict[str, Any]]):
 
     text = Words(trim_whitespace=False, allow_blank=True)
     key = serializers.RegexField(r"^[!-~]{1,100}$", help_text=KEY_HELP)
+
+
+class QuotingMessage(NewMessage):
+    """Words for the conversation, and what they quote."""
+
+    quote = Pointer(required=False, allow_null=True, help_text="A message or a conversation to quote.")
+    confirmed = Confirmed(required=False, help_text="Whether the person confirmed what the preview asked.")
 
 
 class StopRequest(serializers.Serializer[dict[str, Any]]):

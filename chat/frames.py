@@ -5,7 +5,7 @@ else.
 |---|---|
 | open | channel, after (number of the last event seen, or null) |
 | close | channel |
-| send | channel, key, text |
+| send | channel, key, text, quote (a pointer, or null), confirmed (true, or anything else for no) |
 | stop | channel, frame |
 | answer | channel, call, text |
 | earlier | channel, before (message id) |
@@ -48,6 +48,11 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str)
 
 
+def _is_judged_later(_value: Any) -> bool:
+    # What is wrong with a quote is said by the answer to its message, which gives the words back.
+    return True
+
+
 def _is_key(value: Any) -> bool:
     # A key comes back in frames and logs: printable ASCII only.
     return isinstance(value, str) and re.fullmatch(r"[!-~]{1,100}", value) is not None
@@ -56,15 +61,21 @@ def _is_key(value: Any) -> bool:
 SHAPES: dict[str, dict[str, Check]] = {
     "open": {"channel": _is_text, "after": _is_id_or_null},
     "close": {"channel": _is_text},
-    "send": {"channel": _is_text, "key": _is_key, "text": _is_text},
+    "send": {
+        "channel": _is_text,
+        "key": _is_key,
+        "text": _is_text,
+        "quote": _is_judged_later,
+        "confirmed": _is_judged_later,
+    },
     "stop": {"channel": _is_text, "frame": _is_id},
     "answer": {"channel": _is_text, "call": _is_id, "text": _is_text},
     "earlier": {"channel": _is_text, "before": _is_id},
     "later": {"channel": _is_text, "since": _is_id},
     "ping": {},
 }
-# "after" alone may be left out: a page that has seen nothing yet.
-OPTIONAL = {"after"}
+# May be left out: "after" by a page that has seen nothing yet, the others by a message that quotes nothing.
+OPTIONAL = {"after", "quote", "confirmed"}
 
 
 def parse(text: str | None, data: bytes | None) -> Frame:

@@ -7,7 +7,7 @@ from django.contrib.auth.views import LogoutView
 from django.urls import include, path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
-from chat import api, api_details, api_revising, importing, pages
+from chat import api, api_details, api_quotes, api_revising, importing, pages
 
 # The browsable schema styles its elements in place. Its script comes from an address of its own.
 schema_page = csp_update({"style-src": [UNSAFE_INLINE]})(
@@ -46,6 +46,7 @@ urlpatterns = [
     path("language/", pages.choose_language, name="set_language"),
     path("api/threads/", api.ThreadList.as_view(), name="api-threads"),
     path("api/threads/<slug:channel>/", include(conversation)),
+    path("api/quotes/preview/", api_quotes.QuotePreview.as_view(), name="api-quote-preview"),
     path("api/schema/", SpectacularAPIView.as_view(), name="api-schema"),
     path("api/", schema_page, name="api-docs"),
 ]

@@ -108,6 +108,7 @@ INSTALLED_APPS = [
     "llm",
     "threads",
     "agent",
+    "quotes",
     "memory",
     "chat",
 ]

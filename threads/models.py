@@ -204,6 +204,8 @@ class Message(models.Model):
         indexes = [
             models.Index(fields=["thread", "id"], name="message_thread_order"),
             models.Index(fields=["generation", "id"], name="message_generation_order"),
+            # Few rows carry a quote; who looks through those does not look through all.
+            models.Index(fields=["owner", "id"], name="message_with_quote", condition=Q(meta__has_key="quote")),
         ]
 
     def __str__(self) -> str:

@@ -1,0 +1,54 @@
+"""The shapes of quotes in the REST API."""
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+
+class QuoteShape(serializers.Serializer[dict[str, Any]]):
+    """What a message quotes: where it leads, and no more."""
+
+    kind = serializers.ChoiceField(choices=["message", "channel"])
+    channel = serializers.CharField(help_text="The conversation it is from.")
+    message_id = serializers.IntegerField(required=False, help_text="Of a quoted message.")
+    title = serializers.CharField(help_text="As it was when it was quoted; blank: it had none.")
+
+
+@extend_schema_field(
+    {
+        "type": "object",
+        "properties": {
+            "kind": {"enum": ["message", "channel"]},
+            "channel": {"type": "string"},
+            "message_id": {"type": "integer", "description": "With the kind message, and only with it."},
+        },
+        "required": ["kind", "channel"],
+    }
+)
+class Pointer(serializers.JSONField):
+    """What a client says of a quote. It is judged where every quote is."""
+
+
+class Confirmed(serializers.BooleanField):
+    """True or false themselves: nothing that reads like one of them confirms anything."""
+
+    def to_internal_value(self, data: Any) -> bool:
+        if not isinstance(data, bool):
+            self.fail("invalid", input=data)
+        return data
+
+
+class PreviewRequest(serializers.Serializer[dict[str, Any]]):
+    """Which quote, for which conversation."""
+
+    quote = Pointer()
+    target = serializers.CharField(max_length=200, help_text="Channel of the conversation to quote in.")
+
+
+class PreviewShape(serializers.Serializer[dict[str, Any]]):
+    """What sending the quote asks for."""
+
+    quote = QuoteShape()
+    needs_confirm = serializers.BooleanField()
+    confirm_text = serializers.CharField(help_text="The sentence to confirm; blank when there is nothing to confirm.")

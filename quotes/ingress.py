@@ -1,0 +1,72 @@
+"""The one way in for words that quote: page, API and whatever else sends. A preview grants nothing; here everything is
+looked at again, under the locks that changing or deleting either conversation takes, and stored in the same
+transaction."""
+
+from typing import Any
+
+from django.db import transaction
+
+from accounts.models import User
+from agent import sending, speaking
+from agent.models import InboxItem
+from agent.refusals import Refused
+from maxclaw import clock
+from quotes.pointers import Pointer, no_such_source, parse
+from quotes.resolving import quotable_thread, resolve
+from threads.models import Thread
+from threads.transcript import ThreadGone, lock_thread
+
+
+def send(
+    user: User, channel: str, text: Any, *, client_key: str, quote: Any = None, confirmed: Any = None
+) -> InboxItem:
+    """Send words, with what they quote when there is a `quote` (a pointer as `pointers.parse` reads it).
+
+    A downgrade needs `confirmed` to be True itself: no other value counts. Raises Refused: nothing is stored then, and
+    no message goes out without its quote. A repeated send (`client_key`) is the same send, whatever became of the
+    source meanwhile.
+    """
+    if quote is None:
+        return sending.send(user, channel, text, client_key=client_key)
+    pointer = parse(quote)
+    text = speaking.checked_text(text)
+    sending.check_key(client_key)
+    with transaction.atomic():
+        repeated = sending.said_before(speaking.open_thread(user, channel), client_key, text, pointer.as_json())
+        if repeated is not None:
+            return repeated
+        frozen = _accept(user, channel, pointer, confirmed)
+        return sending.send(user, channel, text, client_key=client_key, quote=frozen)
+
+
+def preview(user: User, channel: str, quote: Any) -> dict[str, Any]:
+    """What sending this quote to the conversation `channel` would ask for now: {"quote": card, "needs_confirm",
+    "confirm_text"}. Raises Refused."""
+    pointer = parse(quote)
+    target = speaking.open_thread(user, channel)
+    return resolve(pointer, quotable_thread(user, pointer.channel), target).preview()
+
+
+def _accept(user: User, channel: str, pointer: Pointer, confirmed: Any) -> dict[str, Any]:
+    source, target = _locked(user, channel, pointer)
+    resolved = resolve(pointer, source, target)
+    if resolved.needs_confirm and confirmed is not True:
+        raise Refused("confirm-needed", resolved.confirm_text)
+    return resolved.frozen(clock.now() if resolved.needs_confirm else None)
+
+
+def _locked(user: User, channel: str, pointer: Pointer) -> tuple[Thread, Thread]:
+    """Source and target under their row locks, taken in the order of their ids, as everything takes them that locks
+    several. What changed before the locks were had is seen."""
+    target = speaking.open_thread(user, channel)
+    source = quotable_thread(user, pointer.channel)
+    locked: dict[int, Thread] = {}
+    for thread_id in sorted({source.pk, target.pk}):
+        try:
+            locked[thread_id] = lock_thread(thread_id)
+        except ThreadGone:
+            raise (no_such_source() if thread_id == source.pk else speaking.no_such_thread()) from None
+    source = locked[source.pk]
+    if source.deleted is not None:
+        raise no_such_source()
+    return source, locked[target.pk]
