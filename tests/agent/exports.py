@@ -72,7 +72,7 @@ def output(tool, text, *, at=None):
 
 
 def chatgpt_conversation(number):
-    """Conversation `number`: two exchanges; every third has an answer asked for again, every fourth a call of a tool."""
+    """Conversation `number`: two exchanges; every third has an answer asked for again, every fourth calls a tool."""
 
     def node(place):
         return uuid(number, place)

@@ -1,15 +1,29 @@
 """Importing data exports of ChatGPT and Claude."""
 
 import io
+import json
+import threading
 from collections import Counter
 
 import pytest
-from django.core.management import call_command
+from asgiref.sync import async_to_sync
+from django.core.management import CommandError, call_command
+from django.db import connection, transaction
 from django.db.models import Count
 
-from agent.models import ToolCall
+from accounts import erasing
+from agent.models import ImportedConversation, ToolCall, TurnEvent
+from agent.projection import message_views
+from chat.snapshot import apply, snapshot
+from llm.catalog import get
+from llm.emulator.client import text
+from llm.estimates import estimate_tokens
 from tests.agent import exports
-from threads.models import Message, Thread
+from tests.agent.world import running_world
+from threads.copying import rewind
+from threads.models import Generation, Message, Thread
+from threads.transcript import append, live_generation, lock_thread, text_block
+from threads.verification import verify_thread
 
 pytestmark = pytest.mark.django_db
 
@@ -48,7 +62,9 @@ def test_a_large_export_is_imported_whole_and_once(bring, alice, tmp_path, forma
     )
     out, err = bring(file)
     branches = len(range(0, count, 3))
-    assert out.startswith(f"Imported {out.split()[1]} messages: {count:,} new conversations, 0 that grew, 0 unchanged, ")
+    assert out.startswith(
+        f"Imported {out.split()[1]} messages: {count:,} new conversations, 0 that grew, 0 unchanged, "
+    )
     assert f"{branches} branches. 0 messages already there, 3 left out." in out
     assert len(err.splitlines()) == 3
     assert "conversations-000.json, entry 301" in err and "conversations-001.json, entry 1 (“no messages”)" in err
@@ -80,3 +96,340 @@ def test_a_large_export_is_imported_whole_and_once(bring, alice, tmp_path, forma
     out, _err = bring(file)
     assert f"Imported 0 messages: 0 new conversations, 0 that grew, {count:,} unchanged." in out
     assert (Message.objects.count(), Thread.objects.count(), ToolCall.objects.count()) == before
+
+
+def user(text, minute=0, **more):
+    return exports.message("user", text, at=exports.time_of(0, minute), **more)
+
+
+def answer(text, minute=1, **more):
+    return exports.message("assistant", text, at=exports.time_of(0, minute), **more)
+
+
+@pytest.fixture
+def bring_one(bring, tmp_path):
+    """Imports one ChatGPT conversation of nodes {id: (parent, message)}."""
+
+    def call(nodes, current, **more):
+        return bring(
+            exports.write_json(tmp_path / "conversations.json", [exports.chatgpt("c", nodes, current, **more)])
+        )
+
+    return call
+
+
+def texts(thread):
+    return [text for _role, text in said(thread)]
+
+
+QUESTION = {"q": (None, user("q"))}
+TWO_ANSWERS = {**QUESTION, "a": ("q", answer("a")), "b": ("q", answer("b", 2))}
+
+
+def test_the_way_to_the_present_message_is_the_conversation_and_other_ends_are_branches(bring_one, alice):
+    nodes = {**TWO_ANSWERS, "a2": ("a", user("a2", 3)), "a3": ("a2", answer("a3", 4)), "b2": ("b", user("b2", 5))}
+    out, _err = bring_one(nodes, "b2")
+    assert "Imported 6 messages: 1 new conversation, 0 that grew, 0 unchanged, 1 branch." in out
+    main, branch = conversations_of(alice)
+    assert texts(main) == ["q", "b", "b2"]
+    assert texts(branch) == ["q", "a", "a2", "a3"]
+    assert branch.copied_from == Message.objects.get(thread=main, text="q")
+    copies = Message.objects.filter(thread=branch, copied_from__isnull=False)
+    assert [(row.text, row.copied_from.thread, row.wire) for row in copies] == [
+        ("q", main, row.copied_from.wire) for row in copies
+    ]
+    assert (branch.created, branch.updated) == (exports.time_of(0, 1), exports.time_of(0, 4))
+    assert Generation.objects.get(thread=branch).started == exports.time_of(0)
+
+
+def test_a_branch_of_a_branch_departs_from_the_branch(bring_one, alice):
+    nodes = {**TWO_ANSWERS, "a2": ("a", user("a2", 3)), "x": ("a2", answer("x", 4)), "y": ("a2", answer("y", 5))}
+    bring_one(nodes, "b")
+    _main, first, second = conversations_of(alice)
+    assert texts(first) == ["q", "a", "a2", "x"] and texts(second) == ["q", "a", "a2", "y"]
+    assert second.copied_from.thread == first
+    assert [thread.title for thread in (first, second)] == ["A title · branch 1", "A title · branch 2"]
+
+
+def test_a_conversation_of_two_beginnings_is_two_conversations(bring_one, alice):
+    nodes = {"p": (None, user("p")), **QUESTION, "a": ("q", answer("a"))}
+    bring_one(nodes, "a")
+    assert [texts(thread) for thread in conversations_of(alice)] == [["q", "a"], ["p"]]
+    out, _err = bring_one(nodes, "a")
+    assert "Imported 0 messages" in out
+
+
+CALLED = {**QUESTION, "call": ("q", exports.call("python", "1 + 1")), "r": ("call", exports.output("python", "2"))}
+
+
+def test_calls_keep_their_cards_and_every_call_has_one_result_on_the_wire(bring_one, alice):
+    bring_one({**CALLED, "a": ("r", answer("Two."))}, "a")
+    [thread] = conversations_of(alice)
+    rows = list(Message.objects.filter(thread=thread).order_by("id"))
+    [asked] = json.loads(rows[1].wire)
+    [result] = json.loads(rows[2].wire)
+    assert (asked["type"], asked["name"], asked["input"]) == ("tool_use", "python", {"code": "1 + 1"})
+    assert (result["type"], result["tool_use_id"]) == ("tool_result", asked["id"])
+    assert result["content"] == [{"type": "text", "text": "2"}]
+    views = message_views(thread)
+    [card] = views[1]["tool_calls"]
+    assert (card["tool"], card["arguments"], card["status"], card["result"]["text"]) == (
+        "python",
+        {"code": "1 + 1"},
+        "done",
+        "2",
+    )
+    assert "1 + 1" in rows[1].search_text
+
+
+def test_a_branch_in_the_middle_of_a_call_takes_the_call_along(bring_one, alice):
+    nodes = {
+        **CALLED,
+        "a": ("r", answer("Two.")),
+        "r2": ("call", exports.output("python", "3")),
+        "b": ("call", answer("No.")),
+    }
+    bring_one(nodes, "a")
+    main, other_result, no_result = conversations_of(alice)
+    assert texts(main) == ["q", "", "2", "Two."]
+    assert texts(other_result) == ["q", "", "3"]
+    assert texts(no_result) == ["q", "", "(The export holds no result of this call.)", "No."]
+    for thread in (other_result, no_result):
+        [call] = ToolCall.objects.filter(thread=thread)
+        assert call.result.thread == thread
+        assert call.message.copied_from.thread == main
+    assert Message.objects.filter(thread__in=[main, other_result, no_result], copied_from=None).count() == 7
+
+
+def test_a_branch_shows_the_cards_of_what_it_copies(bring_one, alice):
+    bring_one({**CALLED, "a": ("r", answer("Two.")), "b": ("r", answer("2!"))}, "a")
+    main, branch = conversations_of(alice)
+    original, copy = ToolCall.objects.get(thread=main), ToolCall.objects.get(thread=branch)
+    assert copy.result.copied_from == original.result
+    assert (copy.tool, copy.arguments, copy.status) == (original.tool, original.arguments, original.status)
+
+
+def test_thinking_is_for_the_reader_alone(bring_one, alice):
+    thoughts = {"content_type": "thoughts", "thoughts": [{"summary": "", "content": "The moon."}]}
+    bring_one({**QUESTION, "t": ("q", answer("", content=thoughts)), "a": ("t", answer("a"))}, "a")
+    [thread] = conversations_of(alice)
+    row = Message.objects.get(thread=thread, text="a")
+    assert message_views(thread)[-1]["thinking"] == "The moon."
+    assert "moon" not in row.wire
+    bring_one({**QUESTION, "t": ("q", answer("", content=thoughts))}, "t", conversation_id="d", id="d")
+    alone = Message.objects.get(meta__thinking="The moon.", text="")
+    assert alone.wire is None
+
+
+def test_an_archived_conversation_is_archived(bring_one, alice):
+    bring_one(TWO_ANSWERS, "a", is_archived=True)
+    assert [thread.status for thread in conversations_of(alice)] == ["archived", "archived"]
+
+
+def test_a_newer_export_continues_the_conversation_and_its_branches(bring_one, alice):
+    bring_one(TWO_ANSWERS, "a")
+    nodes = {**TWO_ANSWERS, "a2": ("a", user("a2", 5)), "b2": ("b", user("b2", 6)), "b3": ("b2", answer("b3", 7))}
+    out, _err = bring_one(nodes, "b3")
+    assert "Imported 3 messages: 0 new conversations, 1 that grew, 0 unchanged. 3 messages already there" in out
+    main, branch = conversations_of(alice)
+    assert texts(main) == ["q", "a", "a2"] and texts(branch) == ["q", "b", "b2", "b3"]
+    assert (main.updated, branch.updated) == (exports.time_of(0, 5), exports.time_of(0, 7))
+    out, _err = bring_one(nodes, "b3")
+    assert "Imported 0 messages" in out
+
+
+def test_a_newer_export_with_an_edited_question_adds_a_branch(bring_one, alice):
+    nodes = {**QUESTION, "a": ("q", answer("a")), "q2": ("a", user("q2", 2)), "a2": ("q2", answer("a2", 3))}
+    bring_one(nodes, "a2")
+    edited = {**nodes, "e": ("a", user("edited", 4)), "f": ("e", answer("f", 5))}
+    out, _err = bring_one(edited, "f")
+    assert "1 that grew, 0 unchanged, 1 branch" in out
+    main, branch = conversations_of(alice)
+    assert texts(main) == ["q", "a", "q2", "a2"] and texts(branch) == ["q", "a", "edited", "f"]
+
+
+def test_a_result_that_comes_with_the_next_export_is_not_lost(bring_one, alice):
+    bring_one({**QUESTION, "call": CALLED["call"]}, "call")
+    bring_one({**CALLED, "a": ("r", answer("Two."))}, "a")
+    [thread] = conversations_of(alice)
+    assert texts(thread) == ["q", "", "(The export holds no result of this call.)", "", "2", "Two."]
+    assert [call.result.text for call in ToolCall.objects.order_by("id")] == [texts(thread)[2], "2"]
+
+
+def test_what_was_said_here_stays_before_what_comes_with_a_newer_export(bring_one, alice):
+    bring_one({**QUESTION, "a": ("q", answer("a"))}, "a")
+    [thread] = conversations_of(alice)
+    with transaction.atomic():
+        locked = lock_thread(thread.pk)
+        append(locked, live_generation(locked), "user", text="here", blocks=[text_block("here")])
+    state = snapshot(thread)
+    bring_one({**QUESTION, "a": ("q", answer("a")), **{"c": ("a", CALLED["call"][1]), "r": ("c", CALLED["r"][1])}}, "r")
+    roles = [role for role, _text in said(thread)]
+    assert roles == ["user", "assistant", "user", "event", "event", "assistant", "tool"]
+    for event in TurnEvent.objects.filter(thread=thread).order_by("number").values("number", "kind", "body"):
+        state = apply(state, event)
+    assert state == snapshot(thread)
+    assert state["messages"][-1]["tool_calls"][0]["result"]["text"] == "2"
+
+
+def test_a_branch_from_what_was_rewound_here_is_imported_all_the_same(bring_one, alice):
+    nodes = {**QUESTION, "a": ("q", answer("a")), "q2": ("a", user("q2", 2)), "a2": ("q2", answer("a2", 3))}
+    bring_one(nodes, "a2")
+    [thread] = conversations_of(alice)
+    rewind(thread, Message.objects.get(thread=thread, text="q"), acting_user=alice)
+    bring_one({**nodes, "b2": ("q2", answer("b2", 4))}, "b2")
+    branch = conversations_of(alice).last()
+    assert texts(branch) == ["q", "a", "q2", "b2"]
+    assert not Message.objects.filter(thread=branch, left_at_cut__isnull=False).exists()
+    assert Message.objects.filter(thread=branch, copied_from__isnull=True).count() == 1
+
+
+def test_a_deleted_branch_comes_back_with_the_next_import_and_a_deleted_conversation_too(bring_one, alice):
+    bring_one(TWO_ANSWERS, "a")
+    main, branch = conversations_of(alice)
+    erasing.erase_thread(branch)
+    bring_one(TWO_ANSWERS, "a")
+    main, branch = conversations_of(alice)
+    assert texts(branch) == ["q", "b"]
+    erasing.erase_thread(main)
+    bring_one(TWO_ANSWERS, "a")
+    assert sorted(texts(thread) for thread in conversations_of(alice)) == [["q", "a"], ["q", "b"]]
+    out, _err = bring_one(TWO_ANSWERS, "a")
+    assert "Imported 0 messages" in out
+
+
+def test_a_conversation_at_work_is_left_out_whole(bring_one, alice):
+    bring_one(TWO_ANSWERS, "a")
+    main, _branch = conversations_of(alice)
+    Thread.objects.filter(pk=main.pk).update(state="waiting")
+    nodes = {**TWO_ANSWERS, "a2": ("a", user("a2")), "b2": ("b", user("b2"))}
+    _out, err = bring_one(nodes, "b2")
+    assert "(“A title”): It is at work in MaxClaw" in err
+    assert Message.objects.filter(text="b2").count() == 0
+    Thread.objects.filter(pk=main.pk).update(state="idle")
+    bring_one(nodes, "b2")
+    assert [texts(thread)[-1] for thread in conversations_of(alice)] == ["a2", "b2"]
+
+
+def test_a_dry_run_says_the_same_and_stores_nothing(bring, alice, tmp_path):
+    file = exports.write_json(tmp_path / "conversations.json", [exports.chatgpt_conversation(12)])
+    out, _err = bring(file, dry_run=True)
+    assert out.startswith("Would import 7 messages: 1 new conversation, 0 that grew, 0 unchanged, 1 branch.")
+    assert not conversations_of(alice).exists()
+
+
+def test_two_people_have_a_conversation_each(bring, alice, bob, tmp_path):
+    file = exports.write_json(tmp_path / "conversations.json", [exports.claude_conversation(0)])
+    bring(file)
+    out, _err = bring(file, user="bob")
+    assert "1 new conversation" in out
+    assert set(ImportedConversation.objects.values_list("owner__username", "format")) == {
+        ("alice", "claude"),
+        ("bob", "claude"),
+    }
+
+
+def test_an_empty_conversation_is_counted_and_not_reported(bring, alice, tmp_path):
+    file = exports.write_json(tmp_path / "c.json", [exports.claude("e", [], title=""), exports.claude_conversation(1)])
+    out, err = bring(file)
+    assert "1 new conversation, 0 that grew, 0 unchanged, 1 without messages." in out
+    assert err == ""
+
+
+def test_a_single_conversation_and_a_list_under_a_key_are_read_too(bring, alice, tmp_path):
+    (tmp_path / "one.json").write_text(json.dumps(exports.chatgpt_conversation(1), indent=2))
+    (tmp_path / "keyed.json").write_text(json.dumps({"conversations": [exports.claude_conversation(2)]}))
+    bring(tmp_path / "one.json")
+    bring(tmp_path / "keyed.json")
+    assert [thread.title for thread in conversations_of(alice)] == ["Talk 1", "Talk 2"]
+
+
+def test_a_large_history_is_dealt_into_generations_and_no_call_is_parted_from_its_result(bring_one, alice):
+    nodes, above = {}, None
+    for number in range(120):
+        for name, one in (
+            (f"q{number}", user("lorem ipsum " * 100)),
+            (f"c{number}", exports.call("python", "x" * 500)),
+            (f"r{number}", exports.output("python", "dolor sit " * 150)),
+            (f"a{number}", answer("amet " * 100)),
+        ):
+            nodes[name], above = (above, one), name
+    bring_one(nodes, above)
+    [thread] = conversations_of(alice)
+    dealt = list(Generation.objects.filter(thread=thread).order_by("ordinal"))
+    assert len(dealt) >= 2
+    budget = get("emulator-main").context_budget
+    for generation in dealt:
+        rows = list(generation.messages.order_by("id"))
+        assert rows[0].role == "user"
+        asked = {row.tool_calls.get().call_id for row in rows if row.wire and '"tool_use"' in row.wire}
+        assert asked == {row.tool_call_id for row in rows if row.role == "tool"}
+        assert sum(estimate_tokens(row.wire) for row in rows) <= budget / 2
+
+
+def test_a_huge_result_is_kept_whole_and_sent_in_part(bring_one, alice):
+    output = "word " * 200_000
+    bring_one({**CALLED, "r": ("call", exports.output("python", output)), "a": ("r", answer("a"))}, "a")
+    [thread] = conversations_of(alice)
+    row = Message.objects.get(thread=thread, role="tool")
+    assert row.text == output.strip("\n")
+    assert f"the whole result is message m:{row.pk}" in row.wire
+    model = get("emulator-main")
+    assert estimate_tokens(row.wire, model) <= model.context_budget * 0.4 + 50
+    assert list(Message.objects.filter(thread=thread).order_by("id").values_list("role", flat=True)) == [
+        "user",
+        "assistant",
+        "tool",
+        "assistant",
+    ]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize("format", FORMATS)
+def test_imported_branches_and_tool_calls_are_continued_by_a_turn(bring, alice, tmp_path, emulator, format):
+    make, _count = FORMATS[format]
+    bring(exports.write_json(tmp_path / "conversations.json", [make(12)]))
+    threads = list(conversations_of(alice))
+    assert len(threads) == 2
+
+    async def scenario():
+        async with running_world(emulator) as world:
+            return [await world.ask(thread, "Go on.") for thread in threads]
+
+    emulator.answer(text("On we go."), times=-1)
+    for rows in async_to_sync(scenario)():
+        assert [row.text for row in rows[-2:]] == ["Go on.", "On we go."]
+    for thread in threads:
+        assert verify_thread(thread).proved == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_imports_at_once_bring_everything_once(alice, tmp_path):
+    file = exports.write_json(
+        tmp_path / "conversations.json", [exports.chatgpt_conversation(n) for n in range(0, 60, 3)]
+    )
+    failures = []
+
+    def work():
+        try:
+            call_command("import_conversations", str(file), user="alice", stdout=io.StringIO())
+        except BaseException as error:
+            failures.append(error)
+        finally:
+            connection.close()
+
+    imports = [threading.Thread(target=work) for _number in range(3)]
+    for each in imports:
+        each.start()
+    for each in imports:
+        each.join()
+    assert failures == []
+    assert conversations_of(alice).count() == 40
+    own = Message.objects.filter(owner=alice, copied_from__isnull=True, role="user")
+    assert Counter(own.values_list("text", flat=True)).most_common(1)[0][1] == 1
+
+
+def test_nothing_to_import_is_an_error(bring, tmp_path):
+    (tmp_path / "empty.json").write_text("[]")
+    with pytest.raises(CommandError, match="No message was found"):
+        bring(tmp_path / "empty.json")
