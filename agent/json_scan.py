@@ -15,7 +15,7 @@ _INNER_STRUCTURE = re.compile(rb'["\[\]{}]')
 _IN_STRING = re.compile(rb'[^"\\\n]*+(?:\\.[^"\\\n]*+)*+', re.DOTALL)
 # How conversations begin in the exports of ChatGPT and Claude.
 _BEGINNING = re.compile(rb'\}\s*,\s*(?=\{\s*(?:"title"|"uuid"\s*:\s*"[^"]{1,64}"\s*,\s*"name")\s*:)')
-_CLOSES = {b"}": b"{", b"]": b"["}
+_CLOSES = {b"}": b"{"[0], b"]": b"["[0]}
 
 
 class ElementState(enum.Enum):
@@ -43,7 +43,9 @@ class JsonScan:
         self.read, self.max_bytes = read, max_bytes
         self.buffer = bytearray()
         self.at = 0  # what stands before it was looked at
-        self.open: list[bytes] = []
+        # Brackets that stand open, and how many of each kind: whatever is nested how deeply, a sign costs the same.
+        self.open = bytearray()
+        self.open_of = {b"{"[0]: 0, b"["[0]: 0}
         self.in_string = False
         self.in_list = False
         self.too_large = False
@@ -65,8 +67,13 @@ class JsonScan:
         if element.state is ElementState.CUT_SHORT:
             ended_by = b""
         self.buffer[:0] = element.raw[found.end() :] + ended_by
-        self.at, self.in_string, self.in_list, self.open = 0, False, True, [b"["]
+        self._start(in_list=True)
         return True
+
+    def _start(self, *, in_list: bool) -> None:
+        self.at, self.in_string, self.too_large, self.in_list = 0, False, False, in_list
+        self.open[:] = b"[" if in_list else b""
+        self.open_of = {b"{"[0]: 0, b"["[0]: int(in_list)}
 
     def _take(self, sign: bytes) -> Element | None:
         if sign == b'"':
@@ -77,7 +84,8 @@ class JsonScan:
             if not self.open and sign == b"[":
                 self.in_list = True
                 self._drop()
-            self.open.append(sign)
+            self.open += sign
+            self.open_of[sign[0]] += 1
         elif sign in _CLOSES:
             return self._close(sign)
         return None
@@ -87,14 +95,17 @@ class JsonScan:
         if self.in_list and len(self.open) == 1:
             if sign == b"]":
                 self.open.clear()
+                self.open_of[opener] = 0
                 self.in_list = False
                 return self._end(1)
             return None
         # What is left open inside ends with what it stands in; what closes nothing of this element is passed over.
-        lowest = 1 if self.in_list else 0
-        if opener in self.open[lowest:]:
-            while self.open.pop() != opener:
-                pass
+        of_the_list = 1 if self.in_list and sign == b"]" else 0
+        if self.open_of[opener] > of_the_list:
+            closed = None
+            while closed != opener:
+                closed = self.open.pop()
+                self.open_of[closed] -= 1
             if not self.open:
                 return self._end(0)
         return None
@@ -112,7 +123,7 @@ class JsonScan:
         inside = bool(self.open) or self.in_string
         in_list, too_large = self.in_list, self.too_large
         self.buffer.clear()
-        self.at, self.open, self.in_string, self.in_list, self.too_large = 0, [], False, False, False
+        self._start(in_list=False)
         if too_large:
             return Element(b"", ElementState.TOO_LARGE)
         if rest:

@@ -2,6 +2,7 @@
 
 import io
 import json
+import time
 
 import pytest
 from hypothesis import given
@@ -86,3 +87,13 @@ def test_after_damage_it_goes_on_where_the_next_conversation_begins():
         except ValueError:
             scan.recover(element)
     assert sound == ["t0", "t2", "t3", "t4"]
+
+
+@pytest.mark.parametrize("closing", [b"]", b"}"])
+def test_nesting_without_end_costs_no_more_than_its_length(closing):
+    depth = 300_000
+    raw = b'[{"a":' + b"[" * depth + closing * depth + b'},{"b":2}]'
+    started = time.monotonic()
+    found = elements(raw)
+    assert time.monotonic() - started < 10
+    assert found[-1] == (b'{"b":2}', WHOLE) if closing == b"]" else found
