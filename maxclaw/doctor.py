@@ -14,6 +14,7 @@ from django.db import Error, connection
 from django.db.migrations.executor import MigrationExecutor
 from django_q.models import OrmQ, Schedule
 
+from llm import embedding
 from llm.catalog import emulator_in_use
 from maxclaw import clock
 from maxclaw.embedded import EmbeddedDatabaseError
@@ -67,7 +68,7 @@ def examine() -> Iterator[Finding]:
                     yield from _each(workers, tick, queue)
             if not connection.in_atomic_block:
                 connection.close()  # before the server that may end with this command
-    yield from _each(model)
+    yield from _each(model, embeddings)
 
 
 def _each(*checks: Callable[[], Finding]) -> Iterator[Finding]:
@@ -171,6 +172,17 @@ def model() -> Finding:
     except anthropic.APIStatusError as error:
         return Finding("model", WARN, f"{model_line()} answered with status {error.status_code}; try again later")
     return Finding("model", OK, f"{model_line()} answers")
+
+
+def embeddings() -> Finding:
+    """Embeds two words: by the local model, or by the configured server."""
+    backend = embedding.configured()
+    place = settings.EMBEDDING_URL or "on this machine"
+    try:
+        dimensions = backend.embed(["is anybody there"]).shape[1]
+    except embedding.EmbeddingError as error:
+        return Finding("embeddings", FAIL, error.text)
+    return Finding("embeddings", OK, f"{backend.name} ({place}), {dimensions} dimensions")
 
 
 def _value(query: str) -> Any:

@@ -13,7 +13,7 @@ from threads.models import Message
 
 # The longest excerpt; each further one is shorter, so that more of them fit.
 EXCERPT_MAX_CHARS = 480
-EXCERPT_MIN_CHARS = 120
+EXCERPT_MIN_CHARS = 100
 EXCERPT_DECAY = 0.97
 TITLE_MAX_CHARS = 60
 LEFT_OUT = "({count:,} more excerpts were cut. Narrow the query to see them.)"
@@ -24,7 +24,14 @@ LAST_LINE_CHARS = 80
 class _Line:
     hit: MeaningHit
     text: str
-    heading: str
+
+    @property
+    def generation(self) -> tuple[int, int]:
+        return self.hit.thread_id, self.hit.generation_id
+
+    @property
+    def day(self) -> tuple[int, int, str]:
+        return *self.generation, f"{self.hit.created:%Y-%m-%d}"
 
 
 def render(
@@ -42,22 +49,22 @@ def render(
     needles = needles_of(query)
     left = room - LAST_LINE_CHARS
     lines: list[_Line] = []
-    headings: set[str] = set()
+    headed: set[tuple[object, ...]] = set()
     fresh = [hit for hit in hits if not _is_shown(hit, shown)]
     for hit in fresh:
-        line = _line(hit, needles, excerpt_chars(len(shown) + len(lines)), channel)
-        heading_chars = 0 if line.heading in headings else len(line.heading) + 2
-        if len(line.text) + 1 + heading_chars > left:
+        line = _line(hit, needles, excerpt_chars(len(shown) + len(lines)))
+        chars = len(line.text) + 1
+        if line.day not in headed:
+            chars += len(_heading(line, channel, names_generation=line.generation not in headed)) + 2
+        if chars > left:
             if left < EXCERPT_MIN_CHARS:
                 break
             continue
-        left -= len(line.text) + 1 + heading_chars
+        left -= chars
         lines.append(line)
-        headings.add(line.heading)
-    parts = []
+        headed |= {line.day, line.generation}
     lines.sort(key=lambda line: (line.hit.thread_id, line.hit.message_id, line.hit.offset))
-    for heading, group in groupby(lines, key=lambda line: line.heading):
-        parts.append("\n".join([heading, *(line.text for line in group)]))
+    parts = _grouped(lines, channel)
     left_out = len(fresh) - len(lines) + max((total or 0) - len(hits), 0)
     if left_out > 0:
         parts.append(LEFT_OUT.format(count=left_out))
@@ -69,13 +76,29 @@ def excerpt_chars(rank: int) -> int:
     return max(round(EXCERPT_MAX_CHARS * EXCERPT_DECAY**rank), EXCERPT_MIN_CHARS)
 
 
-def _line(hit: MeaningHit, needles: Collection[str], size: int, channel: str | None) -> _Line:
-    day = f"{hit.created:%Y-%m-%d}"
-    elsewhere = f"conversation {hit.channel} ({head(hit.title, TITLE_MAX_CHARS) or 'untitled'}), "
-    heading = f"# {'' if hit.channel == channel else elsewhere}generation {hit.generation_id}, {day}"
+def _grouped(lines: Sequence[_Line], channel: str | None) -> list[str]:
+    parts = []
+    before: tuple[int, int] | None = None
+    for _day, group in groupby(lines, key=lambda line: line.day):
+        together = list(group)
+        heading = _heading(together[0], channel, names_generation=together[0].generation != before)
+        before = together[0].generation
+        parts.append("\n".join([heading, *(line.text for line in together)]))
+    return parts
+
+
+def _heading(line: _Line, channel: str | None, *, names_generation: bool) -> str:
+    day = f"# {line.hit.created:%Y-%m-%d}"
+    if not names_generation:
+        return day
+    elsewhere = f", conversation {line.hit.channel} ({head(line.hit.title, TITLE_MAX_CHARS) or 'untitled'})"
+    return f"{day}, generation {line.hit.generation_id}{'' if line.hit.channel == channel else elsewhere}"
+
+
+def _line(hit: MeaningHit, needles: Collection[str], size: int) -> _Line:
     role = ROLE_NAMES[Message.Role(hit.role)]
     before = ELLIPSIS if hit.offset else ""
-    return _Line(hit, f"m:{hit.message_id} {role}: {before}{_excerpt(hit.text, needles, size)}", heading)
+    return _Line(hit, f"m:{hit.message_id} {role}: {before}{_excerpt(hit.text, needles, size)}")
 
 
 def _excerpt(text: str, needles: Collection[str], size: int) -> str:

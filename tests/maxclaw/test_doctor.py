@@ -39,6 +39,7 @@ def test_a_healthy_server_has_no_failure():
         "minute tick": OK,
         "queue": OK,
         "model": WARN,
+        "embeddings": OK,
     }
     assert "emulator" in found["model"].text
 
