@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from agent import speaking
+from agent.copied_calls import copy_tool_calls
 from agent.events import emit
 from agent.models import InboxItem
 from agent.projection import item_view
@@ -72,6 +73,7 @@ def fork(user: User, channel: str, message_id: Any) -> Thread:
         except LifecycleRefused as refusal:
             raise Refused("not-now", str(refusal)) from None
         locked = lock_thread(branch.pk)
+        copy_tool_calls(locked)
         # The copied opening is the source's, byte for byte; the branch's own name comes after it.
         note = f"This conversation is a branch of {thread.channel}.\nchannel: {branch.channel}"
         append(
