@@ -13,11 +13,12 @@ from csp.constants import UNSAFE_EVAL, UNSAFE_INLINE
 from csp.decorators import csp_update
 from django.apps import apps
 from django.contrib import messages
-from django.contrib.auth.views import redirect_to_login
+from django.contrib.auth.views import LogoutView, redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.db import IntegrityError
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
+from django.urls import reverse
 from django.utils.cache import patch_cache_control
 from django.utils.module_loading import autodiscover_modules
 from django.utils.translation import gettext as _
@@ -44,6 +45,14 @@ class AdminSite(UnfoldAdminSite):
         if request.user.is_authenticated:
             raise PermissionDenied
         return redirect_to_login(request.GET.get("next") or request.get_full_path())
+
+    def password_change(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """Staff change their password where everybody does: guessing the old one is throttled there."""
+        return HttpResponseRedirect(reverse("account-password"))
+
+    def logout(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """One way out for all, too."""
+        return LogoutView.as_view(next_page="login")(request)
 
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
         """The first page: the numbers that an operator needs, each for those who may see what it counts."""

@@ -19,6 +19,8 @@ from unfold.admin import TabularInline
 
 from accounts import erasing
 from accounts.models import User
+from llm.admin import ModelCallAdmin
+from llm.models import ModelCall
 from maxclaw.admin_base import BigTableAdmin, ReadOnlyAdmin
 from maxclaw.admin_figures import Figure, figures
 from threads.access import parse_message_id
@@ -67,7 +69,7 @@ class PrivateTextAdmin(ReadOnlyAdmin):
             **self.admin_site.each_context(request),
             "title": _("Private text"),
             "opts": self.opts,
-            "row": row,
+            "owner": row.owner,
             "thread": self.thread_of(row),
             "back_url": reverse(
                 f"{self.admin_site.name}:{self.opts.app_label}_{self.opts.model_name}_change", args=[row.pk]
@@ -76,14 +78,25 @@ class PrivateTextAdmin(ReadOnlyAdmin):
         }
         return TemplateResponse(request, "admin/console/private_text.html", context)
 
-    def thread_of(self, row: Any) -> Thread:
+    def thread_of(self, row: Any) -> Thread | None:
         thread: Thread = row.thread
         return thread
 
     def noted(self, request: HttpRequest, row: Any) -> dict[str, Any]:
         """Note the reading; then what the page shows: {"parts": [(heading, text)]}."""
-        record_reading(_reader(request), self.thread_of(row), self.what, row.pk, row.pk)
+        self.note(request, row, row.pk, row.pk)
         return {"parts": [(self._heading(name), readable(getattr(row, name))) for name in self.private_fields]}
+
+    def note(self, request: HttpRequest, row: Any, first_id: int, last_id: int) -> None:
+        """Write down who is about to read which rows."""
+        record_reading(
+            _reader(request),
+            owner_id=row.owner_id,
+            thread=self.thread_of(row),
+            what=self.what,
+            first_id=first_id,
+            last_id=last_id,
+        )
 
     def _heading(self, name: str) -> str:
         return str(self.opts.get_field(name).verbose_name)
@@ -194,7 +207,7 @@ class ThreadAdmin(PrivateTextAdmin):
             ids = list(found.values_list("pk", flat=True)[: READING_PAGE_ROWS + 1])
             shown = ids[:READING_PAGE_ROWS]
             first, last = (shown[0], shown[-1]) if shown else (after, after)
-            record_reading(_reader(request), row, self.what, first, last)
+            self.note(request, row, first, last)
             rows = list(Message.objects.filter(pk__in=shown).select_related("generation").order_by("pk"))
         more = {"next_after": last} if len(ids) > READING_PAGE_ROWS else {}
         return {"parts": [(_("title"), row.title)], "rows": [(message, said(message)) for message in rows], **more}
@@ -275,6 +288,22 @@ class GenerationAdmin(PrivateTextAdmin, BigTableAdmin):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Generation]:
         rows: QuerySet[Generation] = super().get_queryset(request)
         return rows.defer(*self.private_fields)
+
+
+admin.site.unregister(ModelCall)
+
+
+@admin.register(ModelCall)
+class PrivateModelCallAdmin(PrivateTextAdmin, ModelCallAdmin):
+    """Model calls; what a model's server answered instead of an answer may quote the request, so it is private."""
+
+    private_fields = ("error",)
+    what = What.MODEL_CALL
+
+    def thread_of(self, row: ModelCall) -> Thread | None:
+        if row.thread_id is None or row.owner_id is None:
+            return None
+        return Thread.objects.filter(pk=row.thread_id, owner_id=row.owner_id).first()
 
 
 @admin.register(PrivateReading)

@@ -242,6 +242,7 @@ class PrivateReading(models.Model):
         INBOX_ITEM = "inbox-item", _("waiting item")
         TURN_EVENT = "turn-event", _("turn event")
         OVERFLOW = "overflow", _("overflow")
+        MODEL_CALL = "model-call", _("error of a model call")
 
     reader = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+", verbose_name=_("read by")

@@ -71,6 +71,7 @@ def fill_calls(owner: User, thread: Thread) -> None:
     call, _body = opened(catalog.get("emulator-main"), owner=owner)
     ledger.close_call(call, outcome="complete", usage=Usage(4_000, 100, 0))
     opened(catalog.get("claude-opus-5-5"), owner=owner)
+    ModelCall.objects.filter(pk=ModelCall.objects.latest("pk").pk).update(error=f"{SECRET} error", thread_id=thread.pk)
     ModelCall.objects.filter(pk=ModelCall.objects.latest("pk").pk).update(reserved_tokens=5_000)
 
 

@@ -49,6 +49,8 @@ def pages():
     yield reverse("admin:agent_health")
     yield reverse("admin:llm_modelcall_costs")
     yield reverse("admin:llm_modelcall_costs") + "?days=7&by=purpose"
+    for label in {model._meta.app_label for model in admin.site._registry}:
+        yield reverse("admin:app_list", args=[label])
     for model, options in admin.site._registry.items():
         yield reverse(f"admin:{name_of(model)}_changelist")
         for row in options.get_queryset(None)[:2]:
@@ -172,6 +174,15 @@ def test_people_who_are_no_staff_see_nothing(client, alice, thread):
     for url in pages():
         assert client.get(url).status_code == 302, url
     assert client.get(reverse("admin:login")).status_code == 403
+
+
+def test_staff_change_their_password_and_leave_where_everybody_does(console):
+    answer = console.get(reverse("admin:password_change"))
+    assert (answer.status_code, answer["Location"]) == (302, reverse("account-password"))
+    assert console.get(reverse("admin:logout")).status_code == 405
+    answer = console.post(reverse("admin:logout"))
+    assert (answer.status_code, answer["Location"]) == (302, reverse("login"))
+    assert console.get(reverse("admin:index")).status_code == 302
 
 
 def test_pages_of_the_console_are_kept_in_no_cache(console, thread):

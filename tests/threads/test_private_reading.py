@@ -9,6 +9,7 @@ from django.urls import reverse
 from accounts import erasing
 from accounts.models import User
 from agent.models import InboxItem, OverflowEvent, TaskFrame, ToolCall, TurnEvent
+from llm.models import ModelCall
 from tests.maxclaw.console_records import SECRET, fill
 from tests.threads.records import exchange, thread_of
 from threads.admin import READING_PAGE_ROWS
@@ -16,7 +17,7 @@ from threads.models import Generation, Message, PrivateReading, Thread
 from threads.private_reading import may_read, record_reading
 
 pytestmark = pytest.mark.django_db
-READABLE = (Thread, Message, Generation, InboxItem, TaskFrame, ToolCall, OverflowEvent, TurnEvent)
+READABLE = (Thread, Message, Generation, InboxItem, TaskFrame, ToolCall, OverflowEvent, TurnEvent, ModelCall)
 
 
 def granted(person, *rights):
@@ -47,13 +48,21 @@ def thread(alice, charlie):
     return made
 
 
+def row_of(model, thread):
+    """A row of the thread's with private text in it."""
+    if model is Thread:
+        return thread
+    rows = model.objects.filter(thread_id=thread.pk)
+    return rows.exclude(error="").get() if model is ModelCall else rows.first()
+
+
 def url_of(model, page, pk):
     return reverse(f"admin:{model._meta.app_label}_{model._meta.model_name}_{page}", args=[pk])
 
 
 @pytest.mark.parametrize("model", READABLE)
 def test_whoever_may_read_reads_and_it_is_noted(reader, thread, model, alice, bob):
-    row = model.objects.get(pk=thread.pk) if model is Thread else model.objects.filter(thread=thread).first()
+    row = row_of(model, thread)
     page = reader.get(url_of(model, "change", row.pk)).content.decode()
     assert url_of(model, "read", row.pk) in page
     assert SECRET not in page
@@ -73,7 +82,7 @@ def test_whoever_may_read_reads_and_it_is_noted(reader, thread, model, alice, bo
 
 @pytest.mark.parametrize("model", READABLE)
 def test_whoever_sees_rows_and_may_not_read_is_not_offered_it_and_refused(watcher, thread, model):
-    row = model.objects.get(pk=thread.pk) if model is Thread else model.objects.filter(thread=thread).first()
+    row = row_of(model, thread)
     page = watcher.get(url_of(model, "change", row.pk))
     assert page.status_code == 200
     assert url_of(model, "read", row.pk) not in page.content.decode()
@@ -84,14 +93,14 @@ def test_whoever_sees_rows_and_may_not_read_is_not_offered_it_and_refused(watche
 @pytest.mark.parametrize("model", READABLE)
 def test_reading_takes_the_right_to_see_the_row_too(bob, thread, model):
     browser = granted(bob, "read_private")
-    row = model.objects.get(pk=thread.pk) if model is Thread else model.objects.filter(thread=thread).first()
+    row = row_of(model, thread)
     assert browser.post(url_of(model, "read", row.pk)).status_code == 403
     assert not PrivateReading.objects.exists()
 
 
 @pytest.mark.parametrize("model", READABLE)
 def test_a_get_reads_nothing(reader, thread, model):
-    row = model.objects.get(pk=thread.pk) if model is Thread else model.objects.filter(thread=thread).first()
+    row = row_of(model, thread)
     answer = reader.get(url_of(model, "read", row.pk))
     assert answer.status_code == 405
     assert SECRET not in answer.content.decode()
@@ -101,6 +110,14 @@ def test_a_get_reads_nothing(reader, thread, model):
 def test_reading_what_is_not_there_is_not_found(reader, thread, pk):
     assert reader.post(url_of(Message, "read", pk)).status_code in (302, 404)
     assert not PrivateReading.objects.exists()
+
+
+def test_a_call_whose_conversation_is_gone_can_be_read_and_is_noted(reader, thread):
+    call = row_of(ModelCall, thread)
+    ModelCall.objects.filter(pk=call.pk).update(thread_id=None)
+    assert SECRET in reader.post(url_of(ModelCall, "read", call.pk)).content.decode()
+    [reading] = PrivateReading.objects.all()
+    assert (reading.owner, reading.thread, reading.first_id) == (call.owner, None, call.pk)
 
 
 def test_a_long_conversation_is_read_page_by_page_and_each_is_noted(reader, alice):
@@ -135,7 +152,8 @@ def test_what_cannot_be_noted_is_not_shown(alice, bob, thread):
     for person in (bob, alice):
         assert not may_read(person)
         with pytest.raises(PermissionDenied):
-            record_reading(person, thread, PrivateReading.What.MESSAGE, 1, 1)
+            what = PrivateReading.What.MESSAGE
+            record_reading(person, owner_id=alice.pk, thread=thread, what=what, first_id=1, last_id=1)
     bob.user_permissions.add(Permission.objects.get(codename="read_private"))
     assert not may_read(User.objects.get(pk=bob.pk)), "only staff read"
     assert not PrivateReading.objects.exists()
