@@ -77,7 +77,7 @@ def test_words_not_embedded_yet_are_found_by_words(alice):
     reach = meaning_range.reach(Viewer.of_thread(thread), thread.channel)
     assert reach.model is None
     found = meaning_search(reach, "where is my key", None, 1.0)
-    assert [hit.message_id for hit in found.hits][0] == said.pk
+    assert next(hit.message_id for hit in found.hits) == said.pk
     assert found.by_words_alone
 
 
