@@ -2,13 +2,14 @@
 
 import uuid
 from datetime import timedelta
+from typing import Any
 
 from axes.models import AccessAttempt, AccessLog
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Group
 from django.contrib.contenttypes.models import ContentType
 from django.db import connection
-from django_q.models import OrmQ, Schedule, Task
+from django_q.models import OrmQ, Task
 from django_q.signing import SignedPackage
 
 from accounts.models import User
@@ -19,7 +20,7 @@ from llm.prices import Usage
 from maxclaw import clock, heartbeat
 from maxclaw.schedule import TICK_FUNCTION, ensure_schedule
 from tests.llm.requests import opened
-from tests.threads.records import call_tool, exchange, give_result, thread_of
+from tests.threads.records import call_tool, exchange, give_result, say, thread_of
 from threads.models import Generation, PrivateReading, Thread
 
 SECRET = "secret-5d1c"
@@ -30,6 +31,7 @@ def fill(owner: User, staff: User) -> Thread:
     thread = thread_of(owner, title=f"{SECRET} title")
     Generation.objects.filter(thread=thread).update(opening=f'"{SECRET} opening"', summary=f"{SECRET} summary")
     first, _answer = exchange(thread, f"{SECRET} question", f"{SECRET} answer")
+    say(thread, "user", f"{SECRET} words", meta={"quote": quote_from(thread)})
     call = call_tool(thread, arguments={"query": f"{SECRET} wire"})
     result = give_result(thread, text=f"{SECRET} result")
     frame = TaskFrame.objects.create(thread=thread, owner=owner, source="user", notice=f"{SECRET} notice", steps=2)
@@ -57,6 +59,26 @@ def fill(owner: User, staff: User) -> Thread:
     fill_server(staff)
     fill_calls(owner, thread)
     return thread
+
+
+def quote_from(thread: Thread) -> dict[str, Any]:
+    """A confirmed quote whose every private field holds SECRET."""
+    return {
+        "kind": "message",
+        "channel": thread.channel,
+        "message_id": 7,
+        "title": f"{SECRET} quoted title",
+        "generation": 3,
+        "text": f"{SECRET} quoted",
+        "text_length": 20,
+        "source_scope": "isolated",
+        "source_category": "work",
+        "target_scope": "open",
+        "target_category": "",
+        "needs_confirm": True,
+        "confirm_text": f"{SECRET} sentence",
+        "confirmed_at": "2026-11-30T06:00:00+00:00",
+    }
 
 
 def fill_calls(owner: User, thread: Thread) -> None:
@@ -119,10 +141,6 @@ def lapse(thread: Thread) -> None:
         lease_holder="web:gone:1",
         lease_until=clock.now() - timedelta(minutes=2),
     )
-
-
-def schedules() -> int:
-    return Schedule.objects.count()
 
 
 def forget_heartbeats() -> None:
