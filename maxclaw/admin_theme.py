@@ -88,6 +88,7 @@ NAVIGATION: list[dict[str, Any]] = [
             _rows(_("Conversations"), "forum", "threads", "thread"),
             _rows(_("Messages"), "chat", "threads", "message"),
             _rows(_("Generations"), "layers", "threads", "generation"),
+            _rows(_("Quotes"), "format_quote", "quotes", "givenquote"),
             _rows(_("Private text read"), "visibility", "threads", "privatereading"),
         ],
     },
