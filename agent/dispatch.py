@@ -7,6 +7,7 @@ from maxclaw.text import head_and_tail
 from threads.lifecycle import create_thread, settle
 from threads.models import Message, Thread
 from threads.signals import SettledReason
+from threads.transcript import lock_thread
 from threads.visibility import Level as ThreadLevel
 from threads.visibility import can_flow
 
@@ -19,7 +20,9 @@ class TooDeep(Exception):
 
 
 def start_task(owner: User, parent: Thread, title: str, instructions: str, *, client_key: str) -> Thread:
-    """A task thread with the parent's level; its instructions wait in its inbox and start its first turn."""
+    """A task thread with the parent's level; its instructions wait in its inbox and start its first turn. Inside a
+    transaction: a parent that is made stricter meanwhile takes the task along."""
+    parent = lock_thread(parent.pk)
     if _nesting(parent) >= NESTING_MAX:
         raise TooDeep
     task = create_thread(owner, title=title, kind=Thread.Kind.TASK, parent=parent)

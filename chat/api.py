@@ -85,11 +85,11 @@ class ThreadList(Endpoint):
         query = self.checked(shapes.ListQuery, request.query_params)
         return Response(conversations.conversations(self.user, **query))
 
-    @extend_schema(request=shapes.NewThread, responses={201: shapes.ThreadShape})
+    @extend_schema(request=shapes.NewThread, responses={201: shapes.ThreadShape, 409: shapes.ErrorShape})
     def post(self, request: Request) -> Response:
         """A new conversation."""
         values = self.checked(shapes.NewThread, request.data)
-        thread = conversations.create_conversation(self.user, title=values["title"])
+        thread = conversations.create_conversation(self.user, **values)
         return Response(thread_view(thread), status=status.HTTP_201_CREATED)
 
 

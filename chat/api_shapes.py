@@ -177,6 +177,29 @@ class NewThread(serializers.Serializer[dict[str, Any]]):
     """A new conversation."""
 
     title = Words(required=False, allow_blank=True, max_length=200, default="")
+    scope = serializers.ChoiceField(required=False, choices=["open", "isolated"], default="open")
+    category = serializers.CharField(required=False, allow_blank=True, max_length=40, default="")
+
+
+class Level(serializers.Serializer[dict[str, Any]]):
+    """Where the content of a conversation may go. What is left out stays as it is."""
+
+    scope = serializers.ChoiceField(required=False, choices=["open", "isolated"])
+    category = serializers.CharField(required=False, allow_blank=True, max_length=40)
+
+
+class LevelShape(serializers.Serializer[dict[str, Any]]):
+    """The level of a conversation, and what making it stricter means."""
+
+    scope = serializers.ChoiceField(choices=["open", "isolated"])
+    category = serializers.CharField()
+    may_isolate = serializers.BooleanField()
+    categories = serializers.ListField(child=serializers.CharField(), help_text="That it may be put into now.")
+    isolating = serializers.ListField(child=serializers.CharField(), help_text="What isolating it means.")
+    labelling = serializers.DictField(
+        child=serializers.ListField(child=serializers.CharField()), help_text="What each category means."
+    )
+    common = serializers.ListField(child=serializers.CharField(), help_text="What holds for either.")
 
 
 class Rename(serializers.Serializer[dict[str, Any]]):

@@ -49,11 +49,22 @@ def existing(user: User, thread_ids: list[int]) -> set[int]:
 
 
 @transaction.atomic
-def create_conversation(user: User, *, title: str = "") -> Thread:
-    """A new, empty conversation of the user's."""
-    thread = lifecycle.create_thread(user, title=title)
+def create_conversation(user: User, *, title: str = "", scope: str = Thread.Scope.OPEN, category: str = "") -> Thread:
+    """A new, empty conversation of the user's, at this level. Raises LifecycleRefused."""
+    thread = lifecycle.create_thread(user, title=title, scope=scope, category=category)
     ring("list", {"owner": user.pk})
     return thread
+
+
+@transaction.atomic
+def narrow_conversation(user: User, channel: str, *, scope: str | None, category: str | None) -> Thread:
+    """Make the user's conversation stricter, its tasks and branches with it. Raises NoSuchThread and
+    LifecycleRefused."""
+    thread = access_thread(user, channel)
+    lifecycle.narrow(thread, acting_user=user, scope=scope, category=category)
+    for thread_id in sorted([thread.pk, *lifecycle.descendants(thread)]):
+        _changed(user, thread_id)
+    return Thread.objects.get(pk=thread.pk)
 
 
 @transaction.atomic
@@ -69,7 +80,7 @@ def rename_conversation(user: User, channel: str, title: str) -> Thread:
     """Give the user's conversation another title. Raises NoSuchThread and LifecycleRefused."""
     thread = access_thread(user, channel)
     lifecycle.rename(thread, title, acting_user=user)
-    return _changed(user, thread)
+    return _changed(user, thread.pk)
 
 
 @transaction.atomic
@@ -77,7 +88,7 @@ def archive_conversation(user: User, channel: str) -> Thread:
     """Put the user's conversation away; it stays readable. Raises NoSuchThread and LifecycleRefused."""
     thread = access_thread(user, channel)
     lifecycle.archive(thread, acting_user=user)
-    return _changed(user, thread)
+    return _changed(user, thread.pk)
 
 
 @transaction.atomic
@@ -85,12 +96,12 @@ def unarchive_conversation(user: User, channel: str) -> Thread:
     """Take the user's conversation back. Raises NoSuchThread and LifecycleRefused."""
     thread = access_thread(user, channel)
     lifecycle.unarchive(thread, acting_user=user)
-    return _changed(user, thread)
+    return _changed(user, thread.pk)
 
 
-def _changed(user: User, thread: Thread) -> Thread:
+def _changed(user: User, thread_id: int) -> Thread:
     """Tell whoever has it open, and the lists; the row lock keeps the event's number without a gap."""
-    thread = lock_thread(thread.pk)
+    thread = lock_thread(thread_id)
     emit(thread.pk, thread.owner_id, "state", {"thread": thread_view(thread), "turn": turn_view(thread)})
     ring("list", {"owner": user.pk})
     return thread

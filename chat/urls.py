@@ -7,7 +7,7 @@ from django.contrib.auth.views import LogoutView
 from django.urls import include, path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
-from chat import api, api_details, api_quotes, api_revising, importing, pages
+from chat import api, api_details, api_levels, api_quotes, api_revising, importing, pages
 
 # The browsable schema styles its elements in place. Its script comes from an address of its own.
 schema_page = csp_update({"style-src": [UNSAFE_INLINE]})(
@@ -30,6 +30,7 @@ conversation = [
     path("stop/", api.ThreadStop.as_view(), name="api-stop"),
     path("answer/", api.ThreadAnswer.as_view(), name="api-answer"),
     path("model/", api_revising.ThreadModel.as_view(), name="api-model"),
+    path("level/", api_levels.ThreadLevel.as_view(), name="api-level"),
     path("renew/", api_revising.ThreadRenew.as_view(), name="api-renew"),
     path("meter/", api_details.ThreadMeter.as_view(), name="api-meter"),
     path("generations/<int:ordinal>/", api_details.GenerationSummary.as_view(), name="api-generation"),

@@ -143,7 +143,7 @@ def narrow(thread: Thread, *, acting_user: User, scope: str | None = None, categ
         raise LifecycleRefused(_("The main conversation is open: notices of every conversation reach you there."))
     check_category(category or "")
     with transaction.atomic():
-        family = [lock_thread(thread_id) for thread_id in sorted([thread.pk, *descendants(thread)])]
+        family = _locked_family(thread)
         root = next(member for member in family if member.pk == thread.pk)
         if scope == Thread.Scope.OPEN and root.scope == Thread.Scope.ISOLATED:
             raise LifecycleRefused(_("An isolated conversation cannot be opened again."))
@@ -163,6 +163,15 @@ def narrow(thread: Thread, *, acting_user: User, scope: str | None = None, categ
                 erasing.narrow_thread(member)
     thread.scope, thread.island_id, thread.category = root.scope, root.island_id, root.category
     return thread
+
+
+def _locked_family(thread: Thread) -> list[Thread]:
+    """The thread with its tasks and branches, each under its row lock. Whoever starts another holds the lock of the one
+    it comes from, so after a round in which nothing was added nothing is."""
+    locked: dict[int, Thread] = {}
+    while wanted := sorted({thread.pk, *descendants(thread)} - locked.keys()):
+        locked |= {thread_id: lock_thread(thread_id) for thread_id in wanted}
+    return list(locked.values())
 
 
 def descendants(thread: Thread) -> list[int]:

@@ -153,7 +153,7 @@ def test_the_schema_is_valid_and_complete(api):
 
     call_command("spectacular", "--validate", "--fail-on-warn", "--file", "/dev/null")
     paths = api.get("/api/schema/?format=json").json()["paths"]
-    assert len(paths) == 7
+    assert {"/api/threads/", "/api/threads/{channel}/level/", "/api/quotes/preview/"} <= set(paths)
 
 
 def test_the_browsable_schema_is_served_without_inline_script(client, alice):

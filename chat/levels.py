@@ -1,0 +1,94 @@
+"""What a person is told before a conversation becomes stricter: what comes along, what stays, who answers then.
+
+The sentences come from here alone; the page shows them as they are.
+"""
+
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from llm import catalog
+from threads.lifecycle import descendants
+from threads.models import Message, Thread
+
+
+def categories() -> list[dict[str, Any]]:
+    """The categories that a conversation can be put into: {"name", "meaning"}. One that no model reads is none: nothing
+    could be said there."""
+    return [
+        {"name": name, "meaning": _who_answers(name, models)}
+        for name in catalog.categories()
+        if (models := readers(name))
+    ]
+
+
+def readers(category: str) -> list[str]:
+    """Names of the main palette's models that may read a category."""
+    return [model.name for model in catalog.palette(catalog.MAIN) if model.reads(category)]
+
+
+def level_view(thread: Thread) -> dict[str, Any]:
+    """The thread's level, the stricter ones it can have, and the consequences of each as sentences."""
+    fixed = thread.kind == Thread.Kind.MAIN
+    offered = [] if fixed or thread.category else categories()
+    return {
+        "scope": thread.scope,
+        "category": thread.category,
+        "may_isolate": not fixed and thread.scope == Thread.Scope.OPEN,
+        "categories": [category["name"] for category in offered],
+        "isolating": isolating(),
+        "labelling": {
+            category["name"]: [_where_it_goes(category["name"]), category["meaning"]] for category in offered
+        },
+        "common": _common(thread),
+    }
+
+
+def isolating() -> list[str]:
+    """What isolating means, for a conversation that begins so as well."""
+    return [
+        _("Its content reaches itself, its branches and its tasks alone: no other conversation, search or memory."),
+        _("To hand something of it over you quote it, and confirm each time."),
+    ]
+
+
+def _where_it_goes(category: str) -> str:
+    return _("Its content goes to conversations of the category “%(category)s” alone.") % {"category": category}
+
+
+def _who_answers(category: str, models: list[str]) -> str:
+    return _("Only models that may read “%(category)s” answer in it: %(models)s.") % {
+        "category": category,
+        "models": ", ".join(models),
+    }
+
+
+def _common(thread: Thread) -> list[str]:
+    along = len(descendants(thread))
+    quoted = Message.objects.filter(
+        owner_id=thread.owner_id, meta__has_key="quote", meta__quote__channel=thread.channel, copied_from__isnull=True
+    ).exclude(thread=thread)
+    given = quoted.count()
+    told = []
+    if along:
+        told.append(
+            ngettext(
+                "%(count)d task or branch of it comes along.", "%(count)d tasks and branches of it come along.", along
+            )
+            % {"count": along}
+        )
+    told.append(
+        _("What was already sent elsewhere stays where it is: results of tasks, quotes, what models were asked.")
+    )
+    if given:
+        told.append(
+            ngettext(
+                "It was quoted once in another conversation.",
+                "It was quoted %(count)d times in other conversations.",
+                given,
+            )
+            % {"count": given}
+        )
+    told.append(_("This cannot be taken back."))
+    return told
