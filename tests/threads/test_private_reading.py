@@ -136,7 +136,8 @@ def test_a_long_conversation_is_read_page_by_page_and_each_is_noted(reader, alic
 
 @pytest.mark.parametrize("after", ["x", "-1", "9" * 30, "1; drop", ""])
 def test_a_page_that_cannot_be_asked_for_is_the_first(reader, thread, after):
-    assert len(reader.post(url_of(Thread, "read", thread.pk), {"after": after}).context["rows"]) == 4
+    rows = reader.post(url_of(Thread, "read", thread.pk), {"after": after}).context["rows"]
+    assert [message for message, _text in rows] == list(Message.objects.filter(thread=thread).order_by("pk"))
 
 
 def test_words_are_shown_as_words(reader, alice):
