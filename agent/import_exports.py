@@ -23,6 +23,7 @@ from agent.import_passage import HistoryPassage
 from agent.import_tree import Segment, segments
 from agent.importing import NotImported, Outcome, check_takes_rows, find_threads, once_more_after_another
 from agent.models import ImportedConversation
+from agent.revising import name_branch
 from llm import router
 from threads import copying
 from threads.lifecycle import LifecycleRefused, clean_title, create_thread, title_from
@@ -188,8 +189,11 @@ class _Writing:
                 Generation.objects.filter(thread=thread).update(opening=upto.generation.opening)
                 before = rows.filter(generation=upto.generation, pk__lte=upto.pk).exclude(role__in=NOT_SPOKEN)
                 copies = [*before.filter(model_visible=True).order_by("pk"), *copies]
-        Generation.objects.filter(thread=thread).update(started=(upto or copies[0]).generation.started)
-        self._name_branch(thread, part)
+        origin = (upto or copies[0]).generation
+        Generation.objects.filter(thread=thread).update(started=origin.started)
+        if upto is not None and origin.opening is not None:
+            name_branch(thread, source)
+        self._title_branch(thread, part)
         return self._remember(thread, self.history.key(part.nodes[0])), copies, node.open_calls
 
     def _forked(self, source: Thread, upto: Message | None) -> Thread | None:
@@ -201,7 +205,7 @@ class _Writing:
         except LifecycleRefused:
             return None
 
-    def _name_branch(self, thread: Thread, part: Segment) -> None:
+    def _title_branch(self, thread: Thread, part: Segment) -> None:
         first = next(iter(self.there.threads.values()))
         title = _("%(title)s · branch %(number)s") % {"title": first.title, "number": len(self.there.branches)}
         thread.title = clean_title(title)

@@ -74,17 +74,22 @@ def fork(user: User, channel: str, message_id: Any) -> Thread:
             raise Refused("not-now", str(refusal)) from None
         locked = lock_thread(branch.pk)
         copy_tool_calls(locked)
-        # The copied opening is the source's, byte for byte; the branch's own name comes after it.
-        note = f"This conversation is a branch of {thread.channel}.\nchannel: {branch.channel}"
-        append(
-            locked,
-            live_generation(locked),
-            Message.Role.EVENT,
-            text=note,
-            blocks=[text_block(framework_block(note))],
-            meta={"source": "framework"},
-        )
+        name_branch(locked, thread)
     return branch
+
+
+def name_branch(branch: Thread, source: Thread) -> None:
+    """Tell the model which conversation a locked branch is. The copied opening is the source's, byte for byte; the
+    branch's own name comes after it."""
+    note = f"This conversation is a branch of {source.channel}.\nchannel: {branch.channel}"
+    append(
+        branch,
+        live_generation(branch),
+        Message.Role.EVENT,
+        text=note,
+        blocks=[text_block(framework_block(note))],
+        meta={"source": "framework"},
+    )
 
 
 def withdraw(user: User, channel: str, item_id: Any) -> InboxItem:

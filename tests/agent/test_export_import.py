@@ -284,6 +284,17 @@ def test_a_branch_from_what_was_rewound_here_is_imported_all_the_same(bring_one,
     assert Message.objects.filter(thread=branch, copied_from__isnull=True).count() == 1
 
 
+def test_a_branch_with_a_copied_opening_is_told_its_own_name(bring_one, alice):
+    bring_one(TWO_ANSWERS, "a")
+    main, branch = conversations_of(alice)
+    assert not Message.objects.filter(thread=branch, role="event").exists()
+    Generation.objects.filter(thread=main).update(opening='[{"type":"text","text":"The opening."}]')
+    bring_one({**TWO_ANSWERS, "c": ("q", answer("c", 3))}, "c")
+    third = conversations_of(alice).last()
+    assert Generation.objects.get(thread=third).opening == '[{"type":"text","text":"The opening."}]'
+    assert f"channel: {third.channel}" in Message.objects.get(thread=third, role="event").wire
+
+
 def test_a_deleted_branch_comes_back_with_the_next_import_and_a_deleted_conversation_too(bring_one, alice):
     bring_one(TWO_ANSWERS, "a")
     main, branch = conversations_of(alice)
@@ -367,6 +378,20 @@ def test_a_large_history_is_dealt_into_generations_and_no_call_is_parted_from_it
         assert sum(estimate_tokens(row.wire) for row in rows) <= budget / 2
 
 
+def test_an_exchange_larger_than_a_generation_is_cut_between_rounds(bring_one, alice):
+    nodes, above = {"q": (None, user("q"))}, "q"
+    for number in range(150):
+        nodes[f"c{number}"] = (above, exports.call("python", f"{number} " * 300))
+        nodes[f"r{number}"] = (f"c{number}", exports.output("python", f"{number} " * 300))
+        above = f"r{number}"
+    bring_one(nodes, above)
+    dealt = list(Generation.objects.filter(thread__kind="web").order_by("ordinal"))
+    assert len(dealt) >= 2
+    for generation in dealt:
+        rows = list(generation.messages.exclude(role="user").order_by("id"))
+        assert [row.role for row in rows] == ["assistant", "tool"] * (len(rows) // 2)
+
+
 def test_a_huge_result_is_kept_whole_and_sent_in_part(bring_one, alice):
     output = "word " * 200_000
     bring_one({**CALLED, "r": ("call", exports.output("python", output)), "a": ("r", answer("a"))}, "a")
@@ -405,9 +430,22 @@ def test_imported_branches_and_tool_calls_are_continued_by_a_turn(bring, alice, 
 
 @pytest.mark.django_db(transaction=True)
 def test_two_imports_at_once_bring_everything_once(alice, tmp_path):
-    file = exports.write_json(
-        tmp_path / "conversations.json", [exports.chatgpt_conversation(n) for n in range(0, 60, 3)]
-    )
+    conversations = [exports.chatgpt_conversation(number) for number in range(0, 60, 3)]
+    file = exports.write_json(tmp_path / "conversations.json", conversations)
+    import_at_once(file)
+    assert conversations_of(alice).count() == 40
+    for number, conversation in enumerate(conversations):
+        more = {"parent": conversation["current_node"], "message": user(f"More {number}"), "children": []}
+        conversation["mapping"]["more"], conversation["current_node"] = more, "more"
+    exports.write_json(file, conversations)
+    import_at_once(file)
+    assert conversations_of(alice).count() == 40
+    own = Message.objects.filter(owner=alice, copied_from__isnull=True, role="user")
+    assert own.count() == 60
+    assert Counter(own.values_list("text", flat=True)).most_common(1)[0][1] == 1
+
+
+def import_at_once(file):
     failures = []
 
     def work():
@@ -424,9 +462,6 @@ def test_two_imports_at_once_bring_everything_once(alice, tmp_path):
     for each in imports:
         each.join()
     assert failures == []
-    assert conversations_of(alice).count() == 40
-    own = Message.objects.filter(owner=alice, copied_from__isnull=True, role="user")
-    assert Counter(own.values_list("text", flat=True)).most_common(1)[0][1] == 1
 
 
 def test_nothing_to_import_is_an_error(bring, tmp_path):
