@@ -329,3 +329,5 @@ class ChatConsumer(AsyncConsumer):
                     self.base_send({"type": "websocket.close", "code": TRY_AGAIN_LATER}), SEND_TIMEOUT_SECONDS
                 )
             raise StopConsumer from None
+        except OSError:
+            raise StopConsumer from None  # the page is gone in the middle of it; nobody is left to be told

@@ -49,6 +49,13 @@ class LiveServer:
         self._thread = None
         self.socket.close()
 
+    def kill_sockets(self) -> None:
+        """Every WebSocket is gone in the middle of whatever it sends, without a farewell."""
+        assert self._server is not None
+        for connection in list(self._server.server_state.connections):
+            if "websocket" in type(connection).__module__:
+                connection.loop.call_soon_threadsafe(connection.transport.abort)
+
 
 @contextmanager
 def running_server(port: int = 0) -> Iterator[LiveServer]:

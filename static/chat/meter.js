@@ -79,6 +79,7 @@ export class Meter {
     if (!view) return;
     const name = this.pick || view.model || say("no_model");
     modelButton.querySelector("span").textContent = name;
+    modelButton.dataset.picked = this.pick ?? "";
     modelButton.setAttribute("aria-label", say("model_button", { model: name }));
   }
 

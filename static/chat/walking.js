@@ -35,13 +35,13 @@ export class Walker {
     for (const button of node.querySelectorAll(".message-actions button")) button.tabIndex = Number(tabindex);
   }
 
-  /** From anywhere: to the message before or after the one that was walked to last. */
+  /** To the message before or after this one; from anywhere else, to the last one. */
   step(by, event) {
     const messages = this.messages();
     if (!messages.length) return;
     const inside = this.current?.contains(document.activeElement);
     const now = messages.indexOf(this.current);
-    const target = inside ? messages[now + by] : messages[now] ?? messages.at(-1);
+    const target = inside ? messages[now + by] : messages.at(-1);
     event?.preventDefault();
     if (!target) return;
     target.focus({ preventScroll: true });

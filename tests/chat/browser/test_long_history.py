@@ -1,0 +1,144 @@
+"""A conversation of ten thousand messages: opened by its end, read back by pages, never held whole."""
+
+import random
+
+import pytest
+from django.db import transaction
+from playwright.sync_api import expect
+
+from tests.chat.browser.hands import connected
+from threads.lifecycle import create_thread
+from threads.models import Message
+from threads.transcript import NewMessage, append_many, live_generation, lock_thread
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+MESSAGES = 10_000
+ROWS_MAX = 400  # static/chat/history.js: WINDOW_MAX_MESSAGES
+OPENED_ROWS = 100
+# JavaScript's heap after a collection. Opened it takes 2.1 MiB, with a full window 2.7 MiB.
+HEAP_MAX_BYTES = 8 * 2**20
+PAGES_READ = 30
+LONGEST_TASK_MS = 1_000  # on a machine with nothing to spare, several times of what an idle one takes
+
+
+def long_thread(owner):
+    thread = create_thread(owner, title="Long")
+    with transaction.atomic():
+        locked = lock_thread(thread.pk)
+        rows = []
+        for number in range(MESSAGES):
+            role = Message.Role.ASSISTANT if number % 2 else Message.Role.USER
+            said = "Some **words** and `code` that people write. " * 8 if number % 2 else "Why?"
+            rows.append(NewMessage(role=role, text=f"message {number}. {said}"))
+        append_many(locked, live_generation(locked), rows)
+    return thread
+
+
+def heap(session) -> int:
+    session.send("HeapProfiler.collectGarbage")
+    metrics = {metric["name"]: metric["value"] for metric in session.send("Performance.getMetrics")["metrics"]}
+    return int(metrics["JSHeapUsedSize"])
+
+
+def first_shown(page) -> int:
+    text = page.locator("#timeline > .message :is(.bubble, .prose)").first.inner_text()
+    return int(text.split(".")[0].removeprefix("message "))
+
+
+def test_ten_thousand_messages_are_read_back_within_bounds(server, open_tab, alice, record_property):
+    thread = long_thread(alice)
+    page = open_tab(server, alice, viewport={"width": 1280, "height": 860}).page
+    page.add_init_script(
+        "window.longest = 0; new PerformanceObserver(list => list.getEntries()"
+        ".forEach(entry => { longest = Math.max(longest, entry.duration); })).observe({type: 'longtask'});"
+    )
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable")
+    page.goto(f"{server.url}/c/{thread.channel}/")
+    connected(page)
+    rows = page.locator("#timeline > .message")
+    expect(rows).to_have_count(OPENED_ROWS)
+    expect(rows.last).to_be_in_viewport()
+    opened = heap(session)
+
+    most = 0
+    page.evaluate("longest = 0")
+    for _ in range(PAGES_READ):
+        before = first_shown(page)
+        # The words at the top of the view stay where they are while what is above them arrives.
+        place = page.evaluate(
+            """async () => {
+              const scroller = document.getElementById("scroller");
+              scroller.scrollTop = Math.min(scroller.scrollTop, 900);
+              const top = scroller.getBoundingClientRect().top;
+              const rows = [...document.querySelectorAll("#timeline > .message")];
+              const row = rows.find(node => node.getBoundingClientRect().bottom > top + 1);
+              const was = row.getBoundingClientRect().top;
+              const first = () => document.querySelector("#timeline > .message");
+              const before = first();
+              for (let waited = 0; waited < 500 && first() === before; waited += 1)
+                await new Promise(resolve => setTimeout(resolve, 10));
+              return Math.abs(row.getBoundingClientRect().top - was);
+            }"""
+        )
+        assert place < 2
+        assert first_shown(page) < before
+        most = max(most, rows.count())
+    assert most <= ROWS_MAX
+    assert heap(session) < HEAP_MAX_BYTES
+    record_property("heap", {"opened": opened, "read back": heap(session)})
+    longest = page.evaluate("longest")
+    record_property("longest task, ms", longest)
+    assert longest < LONGEST_TASK_MS
+
+    # Down again, page by page, and then to the latest at once.
+    far_back = first_shown(page)
+    for _ in range(4):
+        page.evaluate("document.getElementById('scroller').scrollTop = 1e9")
+        page.wait_for_timeout(150)
+    assert first_shown(page) > far_back
+    assert rows.count() <= ROWS_MAX
+    page.get_by_role("button", name="To the latest").click()
+    expect(rows.last).to_contain_text(f"message {MESSAGES - 1}.")
+    expect(rows.last).to_be_in_viewport()
+    assert rows.count() <= ROWS_MAX
+
+
+def test_a_window_of_history_is_always_a_stretch_of_it(open_chat, alice):
+    """Random walks up and down: what is held has no hole, no more than its bound, and meets the end again."""
+    page = open_chat(alice)
+    seeds = [random.Random(seed).random() for seed in range(40)]
+    problems = page.evaluate(
+        """async seeds => {
+          const { pageUp, pageDown, tail, WINDOW_MAX_MESSAGES } = await import("/static/chat/history.js");
+          const all = Array.from({ length: 1500 }, (_, index) => ({ id: index * 3 + 1 }));
+          const problems = [];
+          for (let seed of seeds) {
+            const random = () => { seed = (seed * 9301 + 0.49297) % 1; return seed; };
+            let held = { state: { messages: all.slice(-100), has_earlier: true }, past: null };
+            for (let step = 0; step < 60; step += 1) {
+              const shown = held.past ?? held.state;
+              if (random() < 0.6) {
+                const before = all.findIndex(row => row.id === shown.messages[0].id);
+                const messages = all.slice(Math.max(before - 100, 0), before);
+                if (messages.length) held = pageUp(held.state, held.past, { messages, has_earlier: before > 100 });
+              } else if (held.past) {
+                const after = all.findIndex(row => row.id === shown.messages.at(-1).id) + 1;
+                const page = { messages: all.slice(after, after + 100), has_later: after + 100 < all.length };
+                held = pageDown(held.state, held.past, page);
+              } else held.state = tail(held.state, 100 + Math.floor(random() * 200));
+              for (const stretch of [held.state, held.past].filter(Boolean)) {
+                const first = all.findIndex(row => row.id === stretch.messages[0].id);
+                if (stretch.messages.some((row, place) => row !== all[first + place])) problems.push("a hole");
+                if (stretch.has_earlier !== first > 0) problems.push("has_earlier");
+                if (stretch.messages.length > WINDOW_MAX_MESSAGES) problems.push("too many");
+              }
+              if (held.state.messages.at(-1).id !== all.at(-1).id) problems.push("the end was lost");
+            }
+          }
+          return problems;
+        }""",
+        seeds,
+    )
+    assert problems == []
