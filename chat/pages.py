@@ -17,7 +17,9 @@ from django.views.decorators.http import require_POST, require_safe
 from django.views.i18n import set_language
 
 from accounts.models import User
+from chat import levels
 from chat.conversations import conversations
+from chat.embedding import embeddable
 from chat.frames import FRAME_MAX_BYTES
 from chat.words import page_words
 from llm.catalog import emulator_in_use
@@ -48,6 +50,7 @@ def locked_out(
 
 
 @require_safe
+@embeddable
 @never_cache
 @ensure_csrf_cookie
 @login_required
@@ -72,6 +75,9 @@ def chat_page(request: HttpRequest, channel: str = "") -> HttpResponse:
         "frameLimit": FRAME_MAX_BYTES,
         "timeZone": user.time_zone,
         "language": get_language(),
+        "categories": levels.categories(),
+        "isolating": " ".join(levels.isolating()),
+        "embedOrigins": settings.EMBED_ORIGINS,
     }
     context = {"page": page, "words": page_words(), "emulator": emulator_in_use()}
     return render(request, "chat/chat.html", context)

@@ -66,6 +66,10 @@ class Environment:
         raw = self.text(name)
         return [word.strip() for word in raw.split(",") if word.strip()] if raw else default
 
+    def origins(self, name: str) -> list[str]:
+        """Origins as a browser names them: scheme, host, and a port that is not the scheme's own; no path."""
+        return [_origin(name, word) for word in self.words(name, [])]
+
     def choice(self, name: str, default: str, choices: set[str]) -> str:
         value = self.text(name, default)
         if value not in choices:
@@ -94,8 +98,23 @@ class Environment:
         except ValueError:
             whole = False
         if raw and not whole:
-            raise ConfigurationError(f"{name} must be an address such as http://127.0.0.1:8080, not {raw!r}.")
+            # The value is not repeated: an address may carry a password.
+            raise ConfigurationError(f"{name} must be an address such as http://127.0.0.1:8080.")
         return raw.rstrip("/")
+
+
+def _origin(name: str, word: str) -> str:
+    try:
+        parts = urlsplit(word)
+        port = parts.port
+    except ValueError:
+        parts, port = urlsplit(""), None
+    plain = not (parts.path.strip("/") or parts.query or parts.fragment or parts.username or parts.password)
+    if parts.scheme not in {"http", "https"} or not parts.hostname or "*" in word or not plain:
+        raise ConfigurationError(f"{name} must list origins such as https://desk.example.org, not {word!r}.")
+    host = f"[{parts.hostname}]" if ":" in parts.hostname else parts.hostname
+    usual = {"http": 80, "https": 443}[parts.scheme]
+    return f"{parts.scheme}://{host}" + (f":{port}" if port not in (None, usual) else "")
 
 
 def database_settings(url: str, name: str = "DATABASE_URL") -> dict[str, Any]:

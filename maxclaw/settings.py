@@ -42,12 +42,17 @@ try:
     DEBUG = env.flag("MAXCLAW_DEBUG", False)
     ALLOWED_HOSTS = env.words("MAXCLAW_ALLOWED_HOSTS", ["localhost", "127.0.0.1", "[::1]"])
     CSRF_TRUSTED_ORIGINS = env.words("MAXCLAW_TRUSTED_ORIGINS", [])
+    EMBED_ORIGINS = env.origins("MAXCLAW_EMBED_ORIGINS")
     HTTPS = env.flag("MAXCLAW_HTTPS", False)
     MESSAGE_MAX_CHARS = env.number("MAXCLAW_MESSAGE_MAX_CHARS", 200_000, minimum=1)
     IMPORT_MAX_BYTES = env.number("MAXCLAW_IMPORT_MAX_MB", 1_024, minimum=1) * 1024**2
     STEP_LIMIT = env.number("MAXCLAW_STEP_LIMIT", 40, minimum=1)
     LEASE_SECONDS = env.number("MAXCLAW_LEASE_SECONDS", 30, minimum=1)
     LEASE_RENEW_SECONDS = env.number("MAXCLAW_LEASE_RENEW_SECONDS", 10, minimum=1)
+    if LEASE_RENEW_SECONDS * 2 > LEASE_SECONDS:
+        raise ConfigurationError(
+            "MAXCLAW_LEASE_RENEW_SECONDS must be at most half of MAXCLAW_LEASE_SECONDS, or living turns are swept."
+        )
     POLL_SECONDS = env.number("MAXCLAW_POLL_SECONDS", 10, minimum=1)
     MODEL_STALL_SECONDS = env.number("MAXCLAW_MODEL_STALL_SECONDS", 120, minimum=1)
     MODEL_RETRIES = env.number("MAXCLAW_MODEL_RETRIES", 2)
@@ -250,7 +255,8 @@ CONTENT_SECURITY_POLICY = {
     },
 }
 X_FRAME_OPTIONS = "DENY"
-SESSION_COOKIE_SAMESITE = "Lax"
+# A page in a frame of another site is signed in only with cookies that go there, which browsers take over TLS alone.
+SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "None" if EMBED_ORIGINS and HTTPS else "Lax"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = HTTPS
 SECURE_CONTENT_TYPE_NOSNIFF = True
 SECURE_REFERRER_POLICY = "same-origin"

@@ -17,6 +17,7 @@ MALFORMED = {
     "MAXCLAW_LEASE_SECONDS": "0",
     "MAXCLAW_BUDGET_USER_DOLLARS": "nan",
     "MAXCLAW_DEBUG": "perhaps",
+    "MAXCLAW_EMBED_ORIGINS": "https://a.example.org, *.example.org",
     "MAXCLAW_ROLE": "boss",
     "MAXCLAW_TIME_ZONE": "Mars/Olympus",
     "MAXCLAW_CLOCK_SHIFT_SECONDS": "soon",
@@ -91,3 +92,35 @@ def test_the_readme_lists_every_variable_with_its_default():
             shown = defaults.get(literal[1], literal[1]).replace("_", "")
             assert shown in rows[name].replace(",", ""), f"{name}: the README does not show {shown}"
     assert set(rows) == {name for name, _ in calls}
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [
+        ("", []),
+        ("https://Desk.example.org", ["https://desk.example.org"]),
+        ("https://desk.example.org:443/, http://localhost:80", ["https://desk.example.org", "http://localhost"]),
+        ("http://127.0.0.1:9000,http://[::1]:9000", ["http://127.0.0.1:9000", "http://[::1]:9000"]),
+    ],
+)
+def test_origins_are_read_as_browsers_name_them(written, read):
+    assert Environment({"O": written}).origins("O") == read
+
+
+@pytest.mark.parametrize(
+    "word",
+    [
+        "*",
+        "https://*",
+        "null",
+        "desk.example.org",
+        "https://desk.example.org/page",
+        "https://a:b@c",
+        "ftp://x",
+        "http://[",
+        "http://x:99999",
+    ],
+)
+def test_what_is_no_origin_is_refused(word):
+    with pytest.raises(ConfigurationError, match="O must list origins"):
+        Environment({"O": word}).origins("O")
