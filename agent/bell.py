@@ -21,6 +21,13 @@ from psycopg import sql
 logger = logging.getLogger("maxclaw.bell")
 
 PG_CHANNEL = "maxclaw"
+# A network that goes silently is noticed within a minute: an ear only ever listens.
+KEEPALIVE: dict[str, Any] = {
+    "keepalives": 1,
+    "keepalives_idle": 30,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+}
 PAYLOAD_MAX_BYTES = 7_999  # PostgreSQL refuses 8,000
 RECONNECT_FIRST_SECONDS = 0.1
 RECONNECT_MAX_SECONDS = 5.0
@@ -41,7 +48,7 @@ def ring(topic: str, payload: dict[str, Any]) -> None:
 def listen_dsn() -> str:
     """Connection string for LISTEN: direct, when a pooler that cannot keep a session stands before the database."""
     if settings.DATABASE_LISTEN_URL:
-        return settings.DATABASE_LISTEN_URL
+        return psycopg.conninfo.make_conninfo(settings.DATABASE_LISTEN_URL, **KEEPALIVE)
     database = connection.settings_dict
     parts = {
         "dbname": database["NAME"],
@@ -50,7 +57,7 @@ def listen_dsn() -> str:
         "host": database["HOST"],
         "port": database["PORT"],
     }
-    return psycopg.conninfo.make_conninfo(**{key: value for key, value in parts.items() if value})
+    return psycopg.conninfo.make_conninfo(**{key: value for key, value in parts.items() if value}, **KEEPALIVE)
 
 
 class Bell:

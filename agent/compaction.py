@@ -14,6 +14,7 @@ from uuid import UUID
 
 from django.db import transaction
 from django.db.models import OuterRef, Subquery
+from django.utils import translation
 from django.utils.translation import gettext as _
 
 from agent import meter, opening, summary
@@ -274,9 +275,9 @@ def commit(
     )
     fresh.opening = opening.render(thread, fresh)
     fresh.save(update_fields=["opening"])
-    event = append_notice(
-        thread, fresh, _("The context was renewed: what was said before is summarised."), "generation"
-    )
+    with translation.override(thread.owner.language):
+        sentence = _("The context was renewed: what was said before is summarised.")
+    event = append_notice(thread, fresh, sentence, "generation")
     settle(thread, SettledReason.GENERATION_ENDED)
     return fresh, [event]
 

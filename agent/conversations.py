@@ -65,6 +65,7 @@ def undelete(user: User, channel: Any) -> Thread:
         thread.deleted = None
         thread.save(update_fields=["deleted"])
         emit(thread.pk, thread.owner_id, "anew", {})
+        speaking.wake(thread)
     return thread
 
 

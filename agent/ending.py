@@ -10,6 +10,7 @@ from agent.leases import Holding
 from agent.models import TaskFrame
 from agent.prompts import RESUMED_NOTE
 from agent.safe_point import absorb, append_note, append_notice, waiting_items
+from llm.calls import Prepared
 from threads.lifecycle import settle
 from threads.models import Generation, Thread
 from threads.signals import SettledReason
@@ -89,10 +90,11 @@ def interrupt_and_settle(
     notice: str | None = None,
     frame: TaskFrame | None = None,
     keep_wire: bool = True,
+    asked: Prepared | None = None,
 ) -> None:
     """End a turn from outside and tell everybody concerned: who dispatched it, who listens for threads that came to
     rest, and, because words may wait or a frame below may go on, whoever runs turns. The thread is locked."""
-    ended = interruption.interrupt(thread, reason, notice=notice, frame=frame, keep_wire=keep_wire)
+    ended = interruption.interrupt(thread, reason, notice=notice, frame=frame, keep_wire=keep_wire, asked=asked)
     if ended is not None and thread.kind == Thread.Kind.TASK and not frames.is_renewal(ended.source):
         dispatch.deliver_result(thread, ended)
     settle(thread, SettledReason.TURN_FAILED)

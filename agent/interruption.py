@@ -4,6 +4,7 @@ What was received is kept and marked. Every open tool call gets its one result, 
 may have run, so that the next request is valid.
 """
 
+from django.utils import translation
 from django.utils.translation import gettext as _
 
 from agent import frames, leases
@@ -14,6 +15,7 @@ from agent.projection import INTERRUPTED, STREAMING, streamed_so_far, thread_vie
 from agent.prompts import INTERRUPTED_TOOL, STOPPED_QUESTION
 from agent.safe_point import append_notice
 from agent.tool_results import open_calls, store_result
+from llm.calls import Prepared
 from llm.ledger import close_call, close_open_calls
 from llm.models import ModelCall
 from llm.wire import canonical
@@ -28,15 +30,29 @@ def interrupt(
     notice: str | None = None,
     frame: TaskFrame | None = None,
     keep_wire: bool = True,
+    asked: Prepared | None = None,
 ) -> TaskFrame | None:
     """End the thread's running frame (or `frame`, a waiting or suspended one) and give the lease back. The thread is
     locked; whoever held the lease writes nothing more, because its token is gone. `keep_wire` False: what a failed call
-    said stays readable and is never sent."""
+    said stays readable and is never sent. `asked` is the request that was cut short, where its maker closes it: its
+    usage so far goes into the ledger. Sentences are in the owner's language, whoever ends the turn."""
+    with translation.override(thread.owner.language):
+        return _interrupt(thread, reason, notice, frame, keep_wire, asked)
+
+
+def _interrupt(
+    thread: Thread,
+    reason: TaskFrame.EndReason,
+    notice: str | None,
+    frame: TaskFrame | None,
+    keep_wire: bool,
+    asked: Prepared | None,
+) -> TaskFrame | None:
     generation = live_generation(thread)
     events: list[Event] = []
     if frame is None:
         frame = TaskFrame.objects.filter(thread=thread, state=TaskFrame.State.RUNNING).first()
-    events += keep_streamed_answers(thread, keep_wire=keep_wire)
+    events += keep_streamed_answers(thread, keep_wire=keep_wire, asked=asked)
     events += _answer_open_calls(thread, generation)
     if frame is not None:
         stopped = reason == TaskFrame.EndReason.STOPPED
@@ -54,7 +70,7 @@ def interrupt(
     return frame
 
 
-def keep_streamed_answers(thread: Thread, *, keep_wire: bool = True) -> list[Event]:
+def keep_streamed_answers(thread: Thread, *, keep_wire: bool = True, asked: Prepared | None = None) -> list[Event]:
     """An interrupted answer keeps its non-blank text as its wire; without any, the row is not sent."""
     events: list[Event] = []
     streaming = Message.objects.filter(thread=thread, role=Message.Role.ASSISTANT, meta__state=STREAMING)
@@ -73,7 +89,14 @@ def keep_streamed_answers(thread: Thread, *, keep_wire: bool = True) -> list[Eve
             )
         )
         if call is not None:
-            close_call(call, outcome=ModelCall.Outcome.INTERRUPTED)
+            known = asked if asked is not None and asked.call.pk == call.pk else None
+            close_call(
+                call,
+                outcome=ModelCall.Outcome.INTERRUPTED,
+                usage=known.usage if known else None,
+                first_token_ms=known.first_token_ms if known else None,
+                total_ms=known.total_ms if known else None,
+            )
     return events
 
 

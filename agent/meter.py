@@ -9,15 +9,16 @@ from llm import catalog, router
 from llm.models import ModelCall
 from threads.models import Generation, Thread
 
+# A call that was cut short may have cost something although nobody told what it used.
+_MAY_HAVE_COST = Q(input_tokens__isnull=False) | Q(outcome=ModelCall.Outcome.INTERRUPTED)
+
 
 def meter_view(thread: Thread) -> dict[str, Any]:
     """What the meter shows: live tokens against the budget (both as the last turn request of the live generation had
     them; live is null before the first), the share of it that was read from the cache, and the list-price cost of
     all the thread's calls. `cost_unknown` counts finished calls without a price: the sum is then a lower bound."""
     calls = ModelCall.objects.filter(thread_id=thread.pk, owner_id=thread.owner_id)
-    money = calls.aggregate(
-        known=Sum("cost"), unknown=Count("pk", filter=Q(cost__isnull=True, input_tokens__isnull=False))
-    )
+    money = calls.aggregate(known=Sum("cost"), unknown=Count("pk", filter=Q(cost__isnull=True) & _MAY_HAVE_COST))
     generation = Generation.objects.filter(thread=thread, ended__isnull=True).first()
     last = last_turn_call(generation.pk) if generation is not None else None
     try:

@@ -14,7 +14,7 @@ from agent.projection import STREAMING, message_view
 from llm import catalog, router
 from llm.calls import Prepared
 from llm.catalog import Model
-from llm.estimates import estimate_tokens
+from llm.estimates import MOST_TOKENS_PER_CHAR, estimate_tokens
 from llm.ledger import open_call
 from llm.models import ModelCall, RequestHeader
 from llm.wire import Anchor, betas_of, body_bytes, body_sha256, header_text, remember_header, turn_anchors
@@ -136,8 +136,10 @@ def compose(
 def check_opening(rendered: str, header: RequestHeader, model: Model) -> None:
     """Raise OpeningTooLarge when what every request of the generation begins with is more than the budget."""
     fixed = rendered + header.text
-    # No script has more than four tokens to the character: most openings need no count.
-    if len(fixed) * 4 > model.context_budget and estimate_tokens(fixed, model) > model.context_budget:
+    if (
+        len(fixed) * MOST_TOKENS_PER_CHAR > model.context_budget
+        and estimate_tokens(fixed, model) > model.context_budget
+    ):
         raise OpeningTooLarge
 
 

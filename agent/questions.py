@@ -63,7 +63,8 @@ def _store_answer(thread: Thread, call: ToolCall, text: str) -> Message:
     generation: Generation = live_generation(thread)
     result = store_result(thread, generation, call, text, status=ToolCall.Status.DONE)
     events: list[Event] = [("tool", {"message": call.message_id, "call": tool_view(call, result)})]
-    if not open_questions(thread).exists():
+    # While the rest of the round still runs, its turn holds the thread and looks for open cards itself.
+    if thread.state == Thread.State.WAITING and not open_questions(thread).exists():
         # Whoever takes the answer takes the turn: the frame is ready, and the first to hear the ring resumes it.
         TaskFrame.objects.filter(thread=thread, state=TaskFrame.State.WAITING).update(state=TaskFrame.State.SUSPENDED)
         thread.state = Thread.State.IDLE

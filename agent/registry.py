@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
+from uuid import UUID
 
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
@@ -12,12 +13,14 @@ DEFAULT_TIME_LIMIT_SECONDS = 60
 
 @dataclass(frozen=True)
 class ToolContext:
-    """Who calls: the thread (by id), its owner, the turn's frame and the row of the call."""
+    """Who calls: the thread (by id), its owner, the turn's frame and the row of the call. A tool that writes locks the
+    thread with the lease's `token` first, so that a turn that lost its lease writes nothing through a tool either."""
 
     thread_id: int
     owner_id: int
     frame_id: int
     call_id: int
+    token: UUID | None = None
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from accounts.models import User
 from agent.bell import ring
 from agent.refusals import Refused
 from llm import router
-from llm.estimates import estimate_tokens
+from llm.estimates import MOST_TOKENS_PER_CHAR, estimate_tokens
 from maxclaw.text import visible
 from threads.access import NoSuchThread, access_thread, lock_own_thread
 from threads.models import Thread
@@ -43,8 +43,7 @@ def check_size(text: str, thread: Thread) -> None:
     except router.NoModelForCategory as error:
         raise Refused("no-model", str(error)) from None
     limit = int(model.context_budget * MESSAGE_BUDGET_SHARE)
-    # No script has fewer than a tenth of a token to the character nor more than four to one: most words need no count.
-    if len(text) * 4 <= limit:
+    if len(text) * MOST_TOKENS_PER_CHAR <= limit:
         return
     tokens = estimate_tokens(text, model)
     if tokens > limit:

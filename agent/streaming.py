@@ -49,10 +49,6 @@ class DeltaWriter:
                 await task
         await self._flush()
 
-    def drop(self) -> None:
-        """Forget what is gathered: the answer is asked again."""
-        self._text, self._thinking = [], []
-
     async def _write_batches(self) -> None:
         while True:
             await self._fresh.wait()

@@ -23,7 +23,7 @@ from llm.estimates import estimate_tokens
 from maxclaw import clock
 from maxclaw.database_threads import in_database
 from threads.models import Generation
-from threads.transcript import lock_thread
+from threads.transcript import LeaseLost, ThreadGone, lock_thread
 
 logger = logging.getLogger("maxclaw.tools")
 
@@ -107,6 +107,7 @@ class Round:
             owner_id=self.holding.owner_id,
             frame_id=self.holding.frame_id,
             call_id=call.pk,
+            token=self.holding.token,
         )
         try:
             return await _within(tool.time_limit_seconds, tool, context, call)
@@ -118,7 +119,7 @@ class Round:
             )
         except ToolError as error:
             return ToolOutput(str(error), True)
-        except WaitForUser:
+        except (WaitForUser, LeaseLost, ThreadGone):
             raise
         except Exception:
             # The message of an unforeseen exception may hold anything, secrets included: it goes to the log alone.

@@ -11,6 +11,7 @@ from threads import reading
 from threads.history import HistoryRefused, read_page
 from threads.lifecycle import LifecycleRefused
 from threads.models import Thread
+from threads.transcript import lock_thread
 from threads.visibility import Viewer
 
 
@@ -120,9 +121,9 @@ def ask_user_question(_context: ToolContext, _arguments: dict[str, Any]) -> Tool
     },
 )
 def dispatch_task(context: ToolContext, arguments: dict[str, Any]) -> ToolOutput:
-    thread = calling_thread(context)
     try:
         with transaction.atomic():
+            thread = lock_thread(context.thread_id, context.token)
             task = dispatch.start_task(
                 thread.owner,
                 thread,

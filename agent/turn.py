@@ -30,6 +30,7 @@ from agent.preparation import (
     present,
 )
 from agent.prompts import STEP_LIMIT_NOTE
+from agent.questions import open_questions
 from agent.safe_point import append_note, append_notice, waiting_exists
 from agent.streaming import DeltaWriter
 from agent.thinking import drop_thinking, thinking_dropped_sentence
@@ -73,6 +74,7 @@ class Turn:
         self.task: asyncio.Task[None] | None = None
         self._cancelled_because: CancelReason | None = None
         self.live_tokens: int | None = None
+        self._asked: Prepared | None = None  # the newest request, for whoever closes it when the turn is cut short
         self._thinking_was_dropped = False
 
     def cancel(self, reason: CancelReason) -> None:
@@ -99,7 +101,9 @@ class Turn:
         except ModelError as error:
             full = error.kind == ErrorKind.CONTEXT_FULL
             reason = TaskFrame.EndReason.CONTEXT_FULL if full else TaskFrame.EndReason.MODEL_ERROR
-            await self._fail(reason, context_full_sentence() if full else error.sentence)
+            with translation.override(self.language):
+                sentence = context_full_sentence() if full else error.sentence
+            await self._fail(reason, sentence)
         except OpeningTooLarge:
             with translation.override(self.language):
                 sentence = opening_too_large_sentence()
@@ -129,13 +133,14 @@ class Turn:
         try:
             answered = await self._ask(step, begun, deltas)
         except CategoryChanged:
+            await in_database(self._void)
             return True
         except ModelError as error:
             if not error.is_thinking_error or self._thinking_was_dropped:
                 raise
             # Once in a turn: a thread that meets a refused thinking block recovers by itself, and says so.
             self._thinking_was_dropped = True
-            await in_database(self._drop_thinking, step)
+            await in_database(self._drop_thinking)
             return True
         finally:
             await deltas.close()
@@ -146,16 +151,16 @@ class Turn:
         tools = Round(self.holding, stored.calls, stored.bad_calls, policy, answered.prepared.model)
         result = await tools.run()
         if result.waiting:
-            await in_database(self._wait)
-            return False
+            return await in_database(self._wait)
         done = begun.last_request or stored.notice or (result.only_refused_proposals and stored.message.text.strip())
         return await in_database(self._after_tools, stored, bool(done))
 
     async def _ask(self, step: Step, begun: "Begun", deltas: DeltaWriter) -> Answered:
         async def build(model: Model, attempt: int, max_tokens: int | None) -> Prepared:
-            if attempt == 1:
-                return begun.prepared
-            return await in_database(prepare, self.holding, step, model, attempt, max_tokens)
+            self._asked = begun.prepared
+            if attempt > 1:
+                self._asked = await in_database(prepare, self.holding, step, model, attempt, max_tokens)
+            return self._asked
 
         async def on_event(event: StreamEvent) -> None:
             assert step.answer is not None
@@ -257,7 +262,13 @@ class Turn:
             thread = lock_thread(self.holding.thread_id, self.holding.token)
             emit(thread.pk, thread.owner_id, "reset", {"message": step.answer.pk})
 
-    def _drop_thinking(self, step: Step) -> None:
+    def _void(self) -> None:
+        """Close an answer that will not come: another model is chosen for the next request."""
+        with transaction.atomic():
+            thread = lock_thread(self.holding.thread_id, self.holding.token)
+            emit_all(thread.pk, thread.owner_id, interruption.keep_streamed_answers(thread, keep_wire=False))
+
+    def _drop_thinking(self) -> None:
         with transaction.atomic():
             thread = lock_thread(self.holding.thread_id, self.holding.token)
             generation = Generation.objects.get(pk=self.holding.generation_id)
@@ -266,10 +277,18 @@ class Turn:
             events.append(append_notice(thread, generation, thinking_dropped_sentence(), "thinking-dropped"))
             emit_all(thread.pk, thread.owner_id, events)
 
-    def _wait(self) -> None:
+    def _wait(self) -> bool:
+        """Wait for the user, unless every card of the round was answered while the rest of it ran."""
         with transaction.atomic():
-            thread = lock_thread(self.holding.thread_id, self.holding.token)
-            emit_all(thread.pk, thread.owner_id, ending.wait_for_user(thread, self.holding))
+            thread = self._locked_at_boundary()
+            goes_on = not open_questions(thread).exists()
+            if goes_on:
+                generation = Generation.objects.get(pk=self.holding.generation_id)
+                _came_in, events = ending.look_at_waiting(thread, generation, self.holding)
+            else:
+                events = ending.wait_for_user(thread, self.holding)
+            emit_all(thread.pk, thread.owner_id, events)
+            return goes_on
 
     async def _fail(self, reason: TaskFrame.EndReason, sentence: str) -> None:
         with contextlib.suppress(LeaseLost, ThreadGone):
@@ -286,7 +305,7 @@ class Turn:
     def _interrupt(self, reason: TaskFrame.EndReason) -> None:
         with transaction.atomic():
             thread = lock_thread(self.holding.thread_id, self.holding.token)
-            ending.interrupt_and_settle(thread, reason)
+            ending.interrupt_and_settle(thread, reason, asked=self._asked)
 
     async def _renew(self) -> None:
         """Beside the turn, whatever a tool does. Stop is read again here, in case its ring was lost."""

@@ -38,6 +38,8 @@ SEED_CALLS = 50
 FIRST_SAMPLES = 3
 SAMPLE_SECONDS = 600
 LOWEST_RATIO, HIGHEST_RATIO = 0.25, 4.0
+# No text has more tokens by any estimate: what is short enough by this needs no count.
+MOST_TOKENS_PER_CHAR = int(ASTRAL * HIGHEST_RATIO)
 
 
 @dataclass

@@ -43,8 +43,8 @@ def secret_key(data_dir: Path) -> str:
     key = secrets.token_urlsafe(64)
     # Two processes starting at once agree: whoever links first wins, the other reads.
     draft = path.with_name(f".secret_key.{os.getpid()}")
-    draft.write_text(key)
-    draft.chmod(0o600)
+    with os.fdopen(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        file.write(key)
     try:
         os.link(draft, path)
     except FileExistsError:

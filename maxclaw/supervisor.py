@@ -211,8 +211,10 @@ class Supervisor:
         lines = [("address", self.plan.address)] if self.plan.web else [("role", "background worker")]
         reset = f"python manage.py changepassword {login.username}"
         if login.password:
-            origin = "from MAXCLAW_ADMIN_PASSWORD" if settings.ADMIN_PASSWORD else "shown this once"
-            lines.append(("login", f"{login.username}  {login.password}  ({origin}; new: {reset})"))
+            # A password of the operator's own stays out of what may be a service's log.
+            shown = "the password in MAXCLAW_ADMIN_PASSWORD" if settings.ADMIN_PASSWORD else login.password
+            once = "" if settings.ADMIN_PASSWORD else "shown this once; "
+            lines.append(("login", f"{login.username}  {shown}  ({once}new: {reset})"))
         elif self.plan.web and login.username:
             lines.append(("login", f"{login.username}  (forgotten? {reset})"))
         elif self.plan.web:

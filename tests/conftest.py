@@ -38,15 +38,6 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: p
         )
 
 
-@pytest.fixture(scope="session", autouse=True)
-def fast_passwords():
-    """A real password hash costs a third of a second for each person that a test makes."""
-    from django.test.utils import override_settings
-
-    with override_settings(PASSWORD_HASHERS=["django.contrib.auth.hashers.MD5PasswordHasher"]):
-        yield
-
-
 @pytest.fixture(scope="session")
 def chromium() -> str:
     """The path of the machine's Chromium."""

@@ -10,8 +10,10 @@ from agent import leases, sending, taking
 from agent.answers import end_answer
 from agent.events import emit
 from agent.models import TaskFrame, ToolCall, TurnEvent
+from agent.registry import ToolContext
 from agent.streaming import DeltaWriter
 from agent.ticks import prune_turn_events, sweep_lapsed_leases
+from agent.tools import dispatch_task
 from agent.turn import Turn
 from llm.emulator.client import text, tool_use
 from maxclaw import clock
@@ -85,6 +87,28 @@ def test_a_stalled_holder_that_wakes_in_mid_stream_writes_nothing_more(emulator,
     rows = async_to_sync(scenario)()
     assert "Words of the stalled holder." not in [row.text for row in rows]
     assert rows[-1].text == "Words of the new holder."
+
+
+def test_a_stalled_holder_that_wakes_in_a_tool_starts_no_task(thread):
+    say(thread, "Hello", "k1")
+    stalled = taking.take(thread.pk, "stalled")
+    context = ToolContext(thread.pk, thread.owner_id, stalled.frame_id, 1, stalled.token)
+    with clock.moved(31):
+        assert taking.sweep(thread.pk)
+    with pytest.raises(LeaseLost):
+        dispatch_task(context, {"title": "Late", "instructions": "Do it all the same"})
+    assert not Thread.objects.filter(kind=Thread.Kind.TASK).exists()
+
+
+def test_the_sentence_of_a_swept_turn_is_in_the_owners_language(thread, alice):
+    alice.language = "zh-hans"
+    alice.save()
+    say(thread, "Hello", "k1")
+    taking.take(thread.pk, "crashed")
+    with clock.moved(31):
+        assert taking.sweep(thread.pk)
+    notice = Message.objects.get(meta__notice="interrupted")
+    assert any("\u4e00" <= sign <= "\u9fff" for sign in notice.text)
 
 
 def test_the_sweep_answers_open_calls_with_a_placeholder_and_keeps_streamed_words(thread):

@@ -1,54 +1,147 @@
-"""Rows of a turn belong to the owner of its conversation, whoever writes them."""
+"""What the database refuses of a turn's rows even when the code is wrong: each rule by raw SQL."""
 
 import pytest
 from django.db import IntegrityError, connection, transaction
 
-from agent.models import ImportedConversation, InboxItem, OverflowEvent, TaskFrame, ToolCall, TurnEvent
-from agent.rules import RULES, refine
-from tests.threads.records import call_tool, thread_of
+from agent.models import ImportedConversation, ImportJob, InboxItem, TaskFrame, ToolCall, TurnEvent
+from agent.rules import RULES
+from threads.lifecycle import create_thread
+from threads.models import Message
+from threads.transcript import append, live_generation, lock_thread
 
 pytestmark = pytest.mark.django_db
 
 
-def rows(thread, owner):
-    frame = TaskFrame.objects.create(thread=thread, owner=owner)
-    return [
-        frame,
-        ToolCall.objects.create(thread=thread, owner=owner, message=call_tool(thread), call_id="toolu_1"),
-        OverflowEvent.objects.create(thread=thread, owner=owner, frame=frame),
-        InboxItem.objects.create(thread=thread, owner=owner, text="words"),
-        TurnEvent.objects.create(thread=thread, owner=owner, number=1, kind="settled", body={}),
-        ImportedConversation.objects.create(thread=thread, owner=owner, source="a file's id"),
-    ]
+@pytest.fixture
+def thread(alice):
+    return create_thread(alice)
 
 
-def test_every_row_of_a_turn_belongs_to_the_owner_of_its_thread(alice, bob):
-    for row in rows(thread_of(alice), alice):
-        table = type(row)._meta.db_table
-        with pytest.raises(IntegrityError) as caught, transaction.atomic():
-            with connection.cursor() as cursor:
-                cursor.execute(f"UPDATE {table} SET owner_id = %s WHERE id = %s", [bob.pk, row.pk])
-            connection.check_constraints()
-        violation = refine(caught.value)
-        assert violation is not None
-        assert violation.name == f"{type(row)._meta.model_name}_owner_is_the_threads"
-        assert str(violation) == str(RULES[violation.name])
+@pytest.fixture
+def frame(thread):
+    return TaskFrame.objects.create(thread=thread, owner=thread.owner)
 
 
-def test_deleting_a_thread_in_plain_sql_takes_the_rows_of_its_turns_along(alice):
-    thread = thread_of(alice)
-    made = rows(thread, alice)
+@pytest.fixture
+def message(thread):
     with transaction.atomic():
-        with connection.cursor() as cursor:
-            cursor.execute("DELETE FROM threads_thread WHERE id = %s", [thread.pk])
-        connection.check_constraints()
-    assert not any(type(row).objects.filter(pk=row.pk).exists() for row in made)
+        locked = lock_thread(thread.pk)
+        return append(locked, live_generation(locked), Message.Role.ASSISTANT, text="words")
 
 
-def test_a_rule_of_the_records_is_recognised_too(alice):
-    message = call_tool(thread_of(alice))
-    with pytest.raises(IntegrityError) as caught, transaction.atomic():
-        type(message).objects.filter(pk=message.pk).update(wire="[]")
-    violation = refine(caught.value)
-    assert violation is not None
-    assert violation.name == "message_wire_written_once"
+def refused(rule: str, statement: str, *parameters) -> None:
+    """Run raw SQL that the rule must refuse, by name."""
+    assert rule in RULES
+    with pytest.raises(IntegrityError) as error, transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute(statement, parameters)
+        cursor.execute("SET CONSTRAINTS ALL IMMEDIATE")
+    assert error.value.__cause__.diag.constraint_name == rule
+
+
+def copy(table: str, pk: int, **changes) -> tuple[str, list]:
+    """An INSERT of a copy of a row, some columns changed."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT column_name FROM information_schema.columns WHERE table_name = %s AND column_name <> 'id'", [table]
+        )
+        columns = [row[0] for row in cursor.fetchall()]
+    values = ", ".join("%s" if column in changes else f'"{column}"' for column in columns)
+    names = ", ".join(f'"{column}"' for column in columns)
+    parameters = [changes[column] for column in columns if column in changes]
+    return f"INSERT INTO {table} ({names}) SELECT {values} FROM {table} WHERE id = %s", [*parameters, pk]
+
+
+@pytest.mark.parametrize(
+    ("rule", "statement"),
+    [
+        ("frame_end_has_time", "UPDATE agent_taskframe SET state = 'done'"),
+        ("frame_end_has_time", "UPDATE agent_taskframe SET ended = now()"),
+        ("frame_level_0_to_4", "UPDATE agent_taskframe SET level = 5"),
+        ("frame_level_0_to_4", "UPDATE agent_taskframe SET level = -1"),
+    ],
+)
+def test_frames(frame, rule, statement):
+    refused(rule, statement)
+
+
+def test_a_thread_runs_one_frame(frame):
+    statement, parameters = copy("agent_taskframe", frame.pk)
+    refused("frame_one_running_per_thread", statement, *parameters)
+
+
+def test_a_tool_call_is_recorded_once(thread, message):
+    call = ToolCall.objects.create(message=message, thread=thread, owner=thread.owner, call_id="toolu_1", tool="x")
+    statement, parameters = copy("agent_toolcall", call.pk)
+    refused("toolcall_once_per_message", statement, *parameters)
+
+
+@pytest.mark.parametrize("level", [-1, 5])
+def test_the_level_of_an_item(thread, level):
+    InboxItem.objects.create(thread=thread, owner=thread.owner, text="words", client_key="k")
+    refused("inboxitem_level_0_to_4", "UPDATE agent_inboxitem SET level = %s", level)
+
+
+def test_a_client_key_is_used_once(thread):
+    item = InboxItem.objects.create(thread=thread, owner=thread.owner, text="words", client_key="k")
+    statement, parameters = copy("agent_inboxitem", item.pk)
+    refused("inboxitem_client_key_once", statement, *parameters)
+
+
+def test_an_event_number_is_used_once(thread):
+    event = TurnEvent.objects.create(thread=thread, owner=thread.owner, number=1, kind="state", body={})
+    statement, parameters = copy("agent_turnevent", event.pk)
+    refused("turnevent_number_once", statement, *parameters)
+
+
+def test_a_conversation_of_a_file_is_imported_once(thread):
+    row = ImportedConversation.objects.create(thread=thread, owner=thread.owner, source="a")
+    other = create_thread(thread.owner)
+    statement, parameters = copy("agent_importedconversation", row.pk, thread_id=other.pk)
+    refused("importedconversation_once_per_owner", statement, *parameters)
+
+
+def test_one_import_at_a_time(alice):
+    job = ImportJob.objects.create(owner=alice, file_name="a.zip", stored_as="a")
+    statement, parameters = copy("agent_importjob", job.pk, stored_as="b")
+    refused("importjob_one_open_per_owner", statement, *parameters)
+
+
+@pytest.mark.parametrize(
+    ("rule", "statement"),
+    [
+        ("importjob_running_has_lease", "UPDATE agent_importjob SET state = 'running', lease_until = NULL"),
+        ("importjob_end_has_time", "UPDATE agent_importjob SET finished = now()"),
+    ],
+)
+def test_an_import(alice, rule, statement):
+    ImportJob.objects.create(owner=alice, file_name="a.zip", stored_as="a")
+    refused(rule, statement)
+
+
+@pytest.mark.parametrize(
+    ("rule", "table"),
+    [
+        ("taskframe_owner_is_the_threads", "agent_taskframe"),
+        ("toolcall_owner_is_the_threads", "agent_toolcall"),
+        ("overflowevent_owner_is_the_threads", "agent_overflowevent"),
+        ("inboxitem_owner_is_the_threads", "agent_inboxitem"),
+        ("turnevent_owner_is_the_threads", "agent_turnevent"),
+        ("importedconversation_owner_is_the_threads", "agent_importedconversation"),
+    ],
+)
+def test_every_row_beside_a_thread_belongs_to_its_owner(thread, frame, message, bob, rule, table):
+    from agent.models import OverflowEvent
+
+    ToolCall.objects.create(message=message, thread=thread, owner=thread.owner, call_id="toolu_1", tool="x")
+    OverflowEvent.objects.create(frame=frame, thread=thread, owner=thread.owner, source="estimate")
+    InboxItem.objects.create(thread=thread, owner=thread.owner, text="words", client_key="k")
+    TurnEvent.objects.create(thread=thread, owner=thread.owner, number=1, kind="state", body={})
+    ImportedConversation.objects.create(thread=thread, owner=thread.owner, source="a")
+    refused(rule, f"UPDATE {table} SET owner_id = %s", bob.pk)
+
+
+def test_every_rule_is_driven_by_a_test():
+    from pathlib import Path
+
+    said = Path(__file__).read_text()
+    assert not [rule for rule in RULES if f'"{rule}"' not in said]

@@ -1,5 +1,6 @@
 """One turn, through the real SDK to the emulator."""
 
+import asyncio
 import json
 
 import pytest
@@ -203,6 +204,59 @@ def test_typed_words_answer_an_open_card(emulator, alice):
 
     rows = play(emulator, scenario)
     assert [(row.role, row.text) for row in rows[2:]] == [("tool", "The blue one"), ("assistant", "Fine.")]
+
+
+def test_a_card_answered_while_the_rest_of_its_round_runs_lets_the_turn_go_on(emulator, alice):
+    started, release = asyncio.Event(), asyncio.Event()
+
+    @tool(name="slow", description="Takes its time.", parameters={"type": "object"})
+    async def slow(_context: ToolContext, _arguments: dict) -> ToolOutput:
+        started.set()
+        await release.wait()
+        return ToolOutput("done at last")
+
+    emulator.answer(tool_use("ask_user_question", {"question": "Tea?"}), tool_use("slow", {}))
+    emulator.answer(text("Tea it is."))
+
+    async def scenario(world):
+        thread = await world.new_thread(alice)
+        await world.say(thread, "Make me something")
+        await started.wait()
+        call = await world.until(lambda: ToolCall.objects.filter(status="waiting").first())
+        await world.answer(thread, call, "Yes")
+        release.set()
+        await world.rest(thread)
+        return await world.rows(thread)
+
+    try:
+        rows = play(emulator, scenario)
+    finally:
+        unregister("slow")
+    assert [row.role for row in rows] == ["user", "assistant", "tool", "tool", "assistant"]
+    assert rows[2].text == "Yes"
+    assert rows[-1].text == "Tea it is."
+    assert TaskFrame.objects.get().state == "done"
+
+
+def test_a_stopped_call_keeps_what_its_provider_counted_so_far(emulator, alice):
+    emulator.fault("stall", after_deltas=2, name="stalled")
+    emulator.answer(text("one two three", pieces=["one ", "two ", "three"]))
+
+    async def scenario(world):
+        thread = await world.new_thread(alice)
+        await world.say(thread, "Count")
+        await world.held()
+        frame = await world.running_frame(thread)
+        await world.until(lambda: TurnEvent.objects.filter(kind="delta").exists())
+        await world.stop(thread, frame)
+        await world.rest(thread)
+
+    play(emulator, scenario)
+    call = ModelCall.objects.get()
+    usage = emulator.requests(path="/v1/messages")[0]["usage"]
+    assert call.outcome == "interrupted"
+    assert call.input_tokens == usage["input_tokens"]
+    assert call.first_token_ms is not None
 
 
 def test_the_model_is_told_of_the_step_limit_and_runs_no_tool_after_it(emulator, alice, echo_tool, settings):
