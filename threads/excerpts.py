@@ -1,11 +1,8 @@
 """Excerpts: where a match stands in the words as they were written, and the window around it."""
 
-from bisect import bisect_right
+import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
-
-import regex
 
 from maxclaw.text import boundary_after, boundary_before
 from threads.transcript import fold
@@ -15,8 +12,6 @@ LEAD_CHARS = 200  # shown before the match
 PIECE_CHARS = 1_024
 MATCHES_PER_NEEDLE = 200
 ELLIPSIS = "…"
-
-_CLUSTER = regex.compile(r"\X")
 
 
 @dataclass(frozen=True)
@@ -44,43 +39,46 @@ class Folded:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.folded = fold(text)
+        self.folded, self._is_even = _fold(text)
 
     def origin(self, begin: int, end: int) -> tuple[int, int]:
-        """The part of the original that folded characters `begin` to `end` come from, in whole grapheme clusters."""
-        if self.text.isascii():
+        """The part of the original that folded characters `begin` to `end` come from, in whole grapheme clusters
+        where folding changed any length."""
+        if self._is_even:
             return begin, end
         first = self._clusters_at(begin)
         last = self._clusters_at(max(end - 1, begin))
         return first[0], max(last[1], first[1])
 
-    @cached_property
-    def _pieces(self) -> tuple[list[int], list[int]]:
-        """Where pieces of the text begin, in the original and folded. Folding works on grapheme clusters one by one,
-        so cut between them the pieces fold as the whole does."""
-        originals, folded = [0], [0]
-        while originals[-1] < len(self.text):
-            begin = originals[-1]
-            end = boundary_before(self.text, begin + PIECE_CHARS)
-            if end <= begin:
-                end = boundary_after(self.text, begin + PIECE_CHARS)
-            originals.append(end)
-            folded.append(folded[-1] + len(fold(self.text[begin:end])))
-        return originals, folded
-
     def _clusters_at(self, place: int) -> tuple[int, int]:
-        originals, folded = self._pieces
-        piece = min(max(bisect_right(folded, place) - 1, 0), len(originals) - 2)
-        if piece < 0:
-            return 0, 0
-        at = folded[piece]
-        begin = end = originals[piece]
-        for cluster in _CLUSTER.finditer(self.text, originals[piece], originals[piece + 1]):
-            begin, end = cluster.span()
-            at += len(fold(cluster.group()))
-            if at > place:
-                break
-        return begin, end
+        """The cluster that a folded character comes from. Folding works on grapheme clusters one by one, so cut between
+        them the pieces of a text fold as the whole does."""
+        begin = at = 0
+        for size in (PIECE_CHARS, PIECE_CHARS // 32, 1):
+            while begin < len(self.text):
+                end = boundary_after(self.text, begin + size)
+                folded, is_even = _fold(self.text[begin:end])
+                if at + len(folded) > place:
+                    if is_even:
+                        return begin + place - at, begin + place - at + 1
+                    break
+                begin, at = end, at + len(folded)
+        return begin, boundary_after(self.text, begin + 1)
+
+
+def _fold(text: str) -> tuple[str, bool]:
+    """The same as `threads.transcript.fold`, and whether every character became exactly one, where it stood."""
+    folded = fold(text)
+    # Folding the case never removes a character, so an equal length before composing means that none became two.
+    is_even = len(folded) == len(text) and (
+        text.isascii()
+        or (
+            unicodedata.is_normalized("NFC", text)
+            and len(cased := text.casefold()) == len(text)
+            and unicodedata.is_normalized("NFC", cased)
+        )
+    )
+    return folded, is_even
 
 
 def window(text: str, begin: int, end: int, size: int) -> Window:

@@ -51,7 +51,11 @@ def thread_gram(thread_id: int) -> int:
 
 def index(messages: Iterable[Message]) -> None:
     """Index the long ones among messages as they are now, within the transaction that writes them."""
-    rows = [(row.pk, row.owner_id, row.thread_id, _array(row)) for row in messages if is_long(row.search_text)]
+    rows = [
+        (row.pk, row.owner_id, row.thread_id, array([thread_gram(row.thread_id), *grams_of(row.search_text)]))
+        for row in messages
+        if is_long(row.search_text)
+    ]
     for first in range(0, len(rows), 200):
         _insert(rows[first : first + 200])
 
@@ -66,9 +70,9 @@ def _insert(rows: Sequence[tuple[int, int, int, str]]) -> None:
         )
 
 
-def _array(row: Message) -> str:
-    """As PostgreSQL reads an array: thousands of numbers are adapted faster at once than one by one."""
-    return "{" + ",".join(map(str, [thread_gram(row.thread_id), *grams_of(row.search_text)])) + "}"
+def array(grams: Sequence[int]) -> str:
+    """Grams as PostgreSQL reads an array: thousands of numbers are adapted faster at once than one by one."""
+    return "{" + ",".join(map(str, grams)) + "}"
 
 
 def _hashes(text: str) -> "np.ndarray[tuple[int], np.dtype[np.uint32]]":

@@ -2,23 +2,22 @@
 
 The range is every generation of the thread, and of the threads it was copied from up to that point. A row is left out
 that was rewound (unless a copy of it lives on), that no model sees, that the framework wrote, or that is a copy of a
-row in the range: the original is shown. Comparing is by `strpos`, which knows no wildcards and no escapes.
+row in the range: the original is shown.
 """
 
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import reduce
-from operator import add, or_
+from operator import or_
+from typing import Any
 
 from django.db import connection
-from django.db.models import Case, Exists, F, Func, IntegerField, OuterRef, Q, QuerySet, Value, When
-from django.db.models.functions import StrIndex
-from django.db.models.lookups import GreaterThan, LessThanOrEqual
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from threads import message_grams
-from threads.models import Message, MessageGrams, Thread
+from threads import search_statements as statements
+from threads.models import Message, Thread
 from threads.visibility import Level, Viewer, can_flow
 
 ANCESTORS_MAX = 20
@@ -35,10 +34,7 @@ POPULATION_MAX = 10_000
 FROM_PEOPLE_AND_TOOLS = Q(meta__source__isnull=True) | ~(
     Q(meta__source="framework") | Q(meta__source__startswith="kernel/")
 )
-# In the very words of the partial index of short rows.
-IS_SHORT = LessThanOrEqual(
-    Func(F("search_text"), function="octet_length", output_field=IntegerField()), message_grams.LONG_BYTES
-)
+LAST_ROW = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -100,28 +96,27 @@ class Range:
 
     def holding(self, needle: str) -> Found:
         """The rows that hold a folded needle. Where very many long ones may, the newest are read until there are
-        LONG_WANTED."""
+        LONG_WANTED. Within a transaction."""
         ids: list[int] = []
         complete = True
         for span in self.spans:
-            rows = self._of(span).filter(IS_SHORT, _holds(needle)).filter(self._shown())
-            short = list(rows.order_by("-pk").values_list("pk", flat=True)[: COUNT_MAX + 1])
+            short = self._read(statements.SHORT_HOLDING, span, needle=needle, limit=COUNT_MAX + 1)
             long, all_read = self._long_holding(span, needle)
-            ids += sorted([*short[:COUNT_MAX], *long], reverse=True)
+            ids += sorted((row[0] for row in self._only_shown([*short[:COUNT_MAX], *long])), reverse=True)
             complete = complete and len(short) <= COUNT_MAX and all_read
         return Found(ids, complete)
 
     def holding_any(self, needles: Sequence[str]) -> Matched:
-        """The rows that hold at least one of some folded needles, and which."""
-        held = reduce(add, (Case(When(_holds(needle), then=1 << bit), default=0) for bit, needle in enumerate(needles)))
+        """The rows that hold at least one of some folded needles, and which. Within a transaction."""
+        named = {f"n{number}": needle for number, needle in enumerate(needles)}
         short: list[tuple[int, int]] = []
         long: dict[int, int] = {}
         complete = True
         for span in self.spans:
-            rows = self._of(span).filter(IS_SHORT, reduce(or_, map(_holds, needles))).filter(self._shown())
-            found = list(rows.order_by("-pk").annotate(held=held).values_list("pk", "held")[: SHORT_MAX + 1])
-            complete = complete and len(found) <= SHORT_MAX
-            short += found[:SHORT_MAX]
+            sql = statements.short_holding_any(len(needles))
+            rows = self._read(sql, span, limit=SHORT_MAX + 1, **named)
+            complete = complete and len(rows) <= SHORT_MAX
+            short += [(row[0], row[2]) for row in self._only_shown(rows[:SHORT_MAX])]
             for bit, candidates in enumerate(self._candidates(span, needles)):
                 complete = complete and len(candidates) < CANDIDATES_MAX
                 for id in candidates:
@@ -130,12 +125,14 @@ class Range:
 
     def texts(self, ids: Sequence[int]) -> dict[int, str]:
         """The folded text of those rows among `ids` that are shown, by id."""
-        rows = Message.objects.filter(pk__in=ids, owner_id=self.owner_id).filter(self._shown())
-        return dict(rows.values_list("pk", "search_text"))
+        threads = [span.thread_id for span in self.spans]
+        rows = self._read(statements.FOLDED_TEXTS, self.spans[0], ids=list(ids), threads=threads)
+        return {row[0]: row[2] for row in self._only_shown(rows)}
 
     def population(self) -> int:
         """How many rows the range has, at most POPULATION_MAX: enough to tell common words from rare ones."""
-        return min(sum(self._of(span)[:POPULATION_MAX].count() for span in self.spans), POPULATION_MAX)
+        counts = (self._read(statements.COUNT, span, limit=POPULATION_MAX)[0][0] for span in self.spans)
+        return min(sum(counts), POPULATION_MAX)
 
     def is_empty(self) -> bool:
         """Whether there is nothing that could be found."""
@@ -143,16 +140,27 @@ class Range:
 
     def rows(self, ids: Sequence[int]) -> dict[int, SearchRow]:
         """What is shown of rows, by id."""
-        calls = Q(role=Message.Role.ASSISTANT) & GreaterThan(StrIndex("wire", Value('"tool_use"')), 0)
-        rows = Message.objects.filter(pk__in=ids, owner_id=self.owner_id).annotate(
-            calls=Case(When(calls, then=F("wire")), default=None)
-        )
-        values = rows.values_list("pk", "generation_id", "role", "text", "calls", "created")
-        return {row[0]: SearchRow(*row) for row in values}
+        rows = self._read(statements.SHOWN, self.spans[0], ids=list(ids))
+        return {row[0]: SearchRow(*row) for row in rows}
 
     def _of(self, span: Span) -> QuerySet[Message]:
-        rows = Message.objects.filter(thread_id=span.thread_id, owner_id=self.owner_id)
-        return rows if span.upto is None else rows.filter(pk__lte=span.upto)
+        return Message.objects.filter(thread_id=span.thread_id, owner_id=self.owner_id, **_upto(span))
+
+    def _read(self, statement: str, span: Span, **parameters: Any) -> list[Any]:
+        """The rows of one of the written statements."""
+        upto = LAST_ROW if span.upto is None else span.upto
+        common = {"thread": span.thread_id, "owner": self.owner_id, "upto": upto, "only_cold": self.only_cold}
+        with connection.cursor() as cursor:
+            cursor.execute(statement, common | parameters)
+            return cursor.fetchall()
+
+    def _only_shown(self, rows: list[Any]) -> list[Any]:
+        """Without the rewound rows and copies among rows (id, whether it is one, ...) that are not shown."""
+        doubtful = [row[0] for row in rows if row[1]]
+        if not doubtful:
+            return rows
+        shown = set(Message.objects.filter(pk__in=doubtful).filter(self._shown()).values_list("pk", flat=True))
+        return [row for row in rows if not row[1] or row[0] in shown]
 
     def _shown(self) -> Q:
         within = reduce(or_, (Q(thread_id=span.thread_id, **_upto(span)) for span in self.spans))
@@ -162,51 +170,32 @@ class Range:
     def _stands(self) -> Q:
         return standing() & Q(left_because=Message.LeftBecause.COLD) if self.only_cold else standing()
 
-    def _long_holding(self, span: Span, needle: str) -> tuple[list[int], bool]:
-        """Ids of long rows that hold a needle, newest first, and whether all of them were read."""
+    def _long_holding(self, span: Span, needle: str) -> tuple[list[Any], bool]:
+        """Long rows that hold a needle, newest first, and whether all of them were read."""
         candidates = self._candidates(span, [needle])[0]
         step = RECHECKED_AT_ONCE if len(candidates) > RECHECKED_ALL else RECHECKED_ALL
-        ids: list[int] = []
+        rows: list[Any] = []
         for first in range(0, min(len(candidates), RECHECKED_MAX), step):
-            rows = self._of(span).filter(pk__in=candidates[first : first + step]).filter(_holds(needle))
-            ids += rows.filter(self._shown()).order_by("-pk").values_list("pk", flat=True)
-            if len(ids) >= LONG_WANTED and step == RECHECKED_AT_ONCE:
-                return ids, first + step >= len(candidates)
-        return ids, len(candidates) <= RECHECKED_MAX
+            rows += self._read(statements.SOME_HOLDING, span, needle=needle, ids=candidates[first : first + step])
+            if len(rows) >= LONG_WANTED and step == RECHECKED_AT_ONCE:
+                return rows, first + step >= len(candidates)
+        return rows, len(candidates) <= RECHECKED_MAX
 
     def _candidates(self, span: Span, needles: Sequence[str]) -> list[list[int]]:
         """For each needle, ids of the indexed rows that may hold it, newest first, at most CANDIDATES_MAX."""
-        queries = []
-        for number, needle in enumerate(needles):
-            grams = [message_grams.thread_gram(span.thread_id), *message_grams.grams_of_needle(needle)]
-            rows = MessageGrams.objects.filter(owner_id=self.owner_id, grams__contains=grams)
-            if span.upto is not None:
-                rows = rows.filter(message_id__lte=span.upto)
-            numbered = rows.order_by("-message_id").annotate(number=Value(number))
-            queries.append(numbered.values_list("number", "message_id")[:CANDIDATES_MAX])
+        thread = message_grams.thread_gram(span.thread_id)
+        grams = [message_grams.array([thread, *message_grams.grams_of_needle(needle)]) for needle in needles]
         found: list[list[int]] = [[] for _needle in needles]
-        with _by_gram_index():
-            for number, id in queries[0].union(*queries[1:], all=True) if len(queries) > 1 else queries[0]:
-                found[number].append(id)
+        with connection.cursor() as cursor:
+            cursor.execute(statements.BY_GRAM_INDEX)
+            for number, id in self._read(statements.CANDIDATES, span, grams=grams, limit=CANDIDATES_MAX):
+                found[number - 1].append(id)
+            cursor.execute(statements.AS_USUAL)
         return found
-
-
-@contextmanager
-def _by_gram_index() -> Iterator[None]:
-    """Have the planner use the index of grams: it takes reading the table for cheap, because it does not know what
-    fetching the long arrays costs."""
-    with connection.cursor() as cursor:
-        cursor.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_indexscan = off")
-        yield
-        cursor.execute("SET LOCAL enable_seqscan TO DEFAULT; SET LOCAL enable_indexscan TO DEFAULT")
 
 
 def _upto(span: Span) -> dict[str, int]:
     return {} if span.upto is None else {"pk__lte": span.upto}
-
-
-def _holds(needle: str) -> GreaterThan:
-    return GreaterThan(StrIndex("search_text", Value(needle)), 0)
 
 
 def _spans(viewer: Viewer, thread: Thread) -> list[Span]:

@@ -11,9 +11,10 @@ from tests.threads.conversation import Conversation
 from tests.threads.records import exchange, say, thread_of
 from tests.threads.test_verification import STEP, take_step
 from threads import copying
-from threads.message_grams import LONG_BYTES, grams_of, grams_of_needle, is_long, thread_gram
+from threads import search_statements as statements
+from threads.message_grams import LONG_BYTES, array, grams_of, grams_of_needle, is_long, thread_gram
 from threads.models import Message, MessageGrams
-from threads.search_range import IS_SHORT, Range, _by_gram_index
+from threads.search_range import LAST_ROW, Range
 from threads.transcript import NewMessage, append_many, finish_answer, live_generation, lock_thread
 from threads.visibility import Viewer
 
@@ -87,18 +88,18 @@ def test_folded_text_is_stored_so_that_reading_it_costs_no_unpacking(alice):
 
 
 @pytest.mark.django_db
-def test_a_question_of_the_index_reads_the_index(alice):
+def test_a_question_of_the_index_reads_the_index_and_leaves_the_planner_as_it_was(alice):
     thread = thread_of(alice)
     say(thread, "user", "the needle " + "word " * 1_000)
-    grams = [thread_gram(thread.pk), *grams_of_needle("needle")]
-    rows = MessageGrams.objects.filter(owner_id=alice.pk, grams__contains=grams).order_by("-message_id")
-    with transaction.atomic(), _by_gram_index():
-        plan = rows.values_list("message_id")[:10].explain()
-    assert "Bitmap Index Scan on messagegrams_grams" in plan
+    grams = [array([thread_gram(thread.pk), *grams_of_needle("needle")])]
     with connection.cursor() as cursor:
-        cursor.execute("SHOW enable_seqscan")
-        assert cursor.fetchone() == ("on",)
-    assert Range(Viewer.of_thread(thread), thread).holding("needle").ids
+        cursor.execute(statements.BY_GRAM_INDEX)
+        plan = explain(cursor, statements.CANDIDATES, thread, grams=grams)
+        cursor.execute(statements.AS_USUAL)
+        assert "Bitmap Index Scan on messagegrams_grams" in plan
+        assert Range(Viewer.of_thread(thread), thread).holding("needle").ids
+        cursor.execute("SELECT current_setting('enable_seqscan'), current_setting('enable_indexscan')")
+        assert cursor.fetchone() == ("on", "on")
 
 
 @pytest.mark.django_db
@@ -110,8 +111,15 @@ def test_short_rows_are_read_without_passing_by_long_ones(alice):
         append_many(locked, live_generation(locked), [NewMessage("user", text=text) for text in texts])
     with connection.cursor() as cursor:
         cursor.execute("ANALYZE threads_message; SET LOCAL enable_seqscan = off")
-    plan = Message.objects.filter(IS_SHORT, thread=thread, owner=alice).order_by("-pk").explain()
-    assert "message_short_order" in plan
+        for statement in (statements.SHORT_HOLDING, statements.short_holding_any(2)):
+            plan = explain(cursor, statement, thread, needle="needle", n0="needle", n1="pin")
+            assert "message_short_order" in plan
+
+
+def explain(cursor, statement, thread, **parameters):
+    parameters |= {"thread": thread.pk, "owner": thread.owner_id, "upto": LAST_ROW, "only_cold": False, "limit": 10}
+    cursor.execute(f"EXPLAIN {statement}", parameters)
+    return "\n".join(line for (line,) in cursor.fetchall())
 
 
 @given(text=st.text(max_size=300), data=st.data())
