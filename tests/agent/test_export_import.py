@@ -51,6 +51,7 @@ def said(thread):
     return list(Message.objects.filter(thread=thread).order_by("id").values_list("role", "text"))
 
 
+@pytest.mark.timeout(300)  # some twenty seconds on a machine that does nothing else
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("format", FORMATS)
 def test_a_large_export_is_imported_whole_and_once(bring, alice, tmp_path, format):
