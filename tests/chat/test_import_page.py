@@ -211,6 +211,7 @@ def test_upload_progress_and_result_in_the_browser(server, alice, open_tab, tmp_
     page.goto(f"{server.url}/")
     if size == "phone":
         page.get_by_role("button", name="Show the conversations").click()
+    page.locator("#user-menu summary").click()
     page.get_by_role("link", name="Import", exact=True).click()
     page.locator("#id_file").set_input_files(file)
     expect(page.locator("#chosen")).to_have_text("conversations.json")
