@@ -52,7 +52,7 @@ def two_servers(emulator_url):
         "MAXCLAW_SECRET_KEY": django_settings.SECRET_KEY,
         "MAXCLAW_POLL_SECONDS": "3600",
         "MAXCLAW_LEASE_SECONDS": "900",
-        "MAXCLAW_LEASE_RENEW_SECONDS": "600",
+        "MAXCLAW_LEASE_RENEW_SECONDS": "400",
         "MAXCLAW_DEBUG": "1",
     }
     ports: dict[int, int] = {}
@@ -109,6 +109,8 @@ class Page:
         self.numbers: list[int] = []
         self.answers: list[str] = []
         self.frame_id: int | None = None
+        self.words: set[str] = set()
+        self.at_rest = True
 
     async def __aenter__(self) -> "Page":
         self.socket = await websockets.connect(
@@ -135,6 +137,10 @@ class Page:
                 if wanted(frame):
                     return frame
 
+    def said(self, words: str) -> bool:
+        """Whether a row with these words has come."""
+        return words in self.words
+
     def take(self, frame: dict) -> None:
         self.frames.append(frame)
         if frame["type"] == "snapshot":
@@ -145,7 +151,11 @@ class Page:
             self.numbers.append(event["number"])
             if event["kind"] == "state" and event["body"]["turn"]:
                 self.frame_id = event["body"]["turn"]["frame"]
+            if event["kind"] == "state":
+                self.at_rest = event["body"]["turn"] is None
             message = event["body"].get("message")
+            if event["kind"] == "message":
+                self.words.add(message["text"])
             if event["kind"] == "message" and message["role"] == "assistant" and message["state"] == "complete":
                 self.answers.append(message["text"])
 
@@ -155,6 +165,7 @@ def test_fifty_users_at_once_each_get_every_answer_in_order_and_nothing_of_anybo
     for person in people:
         person.save()
     threads = [create_thread(person) for person in people]
+    hurried = [create_thread(person) for person in people]
     cookies = [signed_in(person) for person in people]
 
     async def live(ports, number: int) -> Page:
@@ -165,8 +176,18 @@ def test_fifty_users_at_once_each_get_every_answer_in_order_and_nothing_of_anybo
                 await page.until(lambda _frame, index=index: len(page.answers) > index)
             return page
 
+    async def hurry(ports, number: int) -> None:
+        """The same without waiting for answers: what is sent while a turn runs waits for its next safe point."""
+        async with Page(list(ports.values())[number % 2], cookies[number], hurried[number].channel) as page:
+            for index in range(MESSAGES):
+                words = f"hurried {number} message {index}"
+                await page.send({"type": "send", "channel": page.channel, "key": f"h{index}", "text": words})
+            await page.until(lambda _frame: page.said(f"hurried {number} message {MESSAGES - 1}") and page.at_rest)
+
     async def everybody(ports):
-        return await asyncio.gather(*(live(ports, number) for number in range(USERS)))
+        pages = await asyncio.gather(*(live(ports, number) for number in range(USERS)))
+        await asyncio.gather(*(hurry(ports, number) for number in range(USERS)))
+        return pages
 
     with running_emulator(bodies=False) as emulator:
         emulator.answer(text("Heard."), times=-1)
@@ -185,7 +206,13 @@ def test_fifty_users_at_once_each_get_every_answer_in_order_and_nothing_of_anybo
         assert page.numbers == list(range(page.numbers[0], page.numbers[0] + len(page.numbers)))
         seen = json.dumps(page.frames)
         assert all(f"user {other} message" not in seen for other in range(USERS) if other != number)
-    assert ModelCall.objects.filter(outcome="complete").count() == USERS * MESSAGES
+    calls = ModelCall.objects.filter(thread_id__in=[thread.pk for thread in threads])
+    assert calls.filter(outcome="complete").count() == USERS * MESSAGES
+    for number, thread in enumerate(hurried):
+        rows = list(Message.objects.filter(thread=thread).order_by("id").values_list("role", "text"))
+        said = [words for role, words in rows if role == "user"]
+        assert said == [f"hurried {number} message {index}" for index in range(MESSAGES)]
+        assert rows[-1] == ("assistant", "Heard.")
     assert not InboxItem.objects.filter(state="waiting").exists()
 
 

@@ -18,6 +18,7 @@ from maxclaw.database_threads import in_database
 from tests.agent.world import running_world
 from tests.chat.histories import random_history
 from threads.models import Message, Thread
+from threads.verification import verify_thread
 
 PAGE = 6  # small, so that long conversations outgrow it
 
@@ -69,6 +70,10 @@ async def scenario(emulator, owner, actions):
         await world.rest(thread)
         fresh = await look(thread)
         events = await in_database(all_events, thread)
+        # Whatever was done, every request of it can be rebuilt and proved.
+        report = await in_database(verify_thread, thread)
+        assert report.findings == []
+        assert report.calls == report.proved
         for moment in moments:
             replayed = replay(moment, events)
             # What changed too much to be told is read anew by every client.
