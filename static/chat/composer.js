@@ -47,6 +47,16 @@ export class Composer {
     this.box.focus();
   }
 
+  /** Words that come back to a conversation that is not open stand in its draft. */
+  keepFor(key, text) {
+    const draft = sessionStorage.getItem(`draft ${key}`);
+    try {
+      sessionStorage.setItem(`draft ${key}`, draft ? `${text}\n\n${draft}` : text);
+    } catch {
+      // As with any draft too large for the tab's storage.
+    }
+  }
+
   /** Another conversation: keep this one's draft, show that one's. */
   useDraft(key) {
     if (key === this.draftKey) return;

@@ -1,6 +1,7 @@
 // One open conversation: its state, the words on their way, and what it says over the socket.
 
 import { pageDown, pageUp, tail, WINDOW_MAX_MESSAGES } from "./history.js";
+import { pointerOf } from "./quotes.js";
 import { amend, apply, Gap } from "./state.js";
 
 let counter = 0;
@@ -18,8 +19,9 @@ export class Conversation {
     this.onChange = onChange;
     this.state = null; // the reducer's, with the newest messages
     this.past = null; // {messages, has_earlier}: the window, where the reader has left the newest messages
-    this.pending = []; // [{key, text}]
-    this.asked = null; // {earlier: message id} or {later: message id}: the page on its way
+    this.pending = []; // [{key, text, quote: the card that goes along, or null}]
+    this.asked = null; // {earlier: message id}, {later: message id} or {around: message id}: the page on its way
+    this.wanted = null; // id of a message that somebody wants to see
   }
 
   /** What the page shows: the state, or a window of its history. */
@@ -46,16 +48,16 @@ export class Conversation {
     if (this.state) this.state = tail(this.state);
   }
 
-  send(text) {
-    const item = { key: newKey(), text };
+  send(text, quote = null) {
+    const item = { key: newKey(), text, quote };
     this.pending = [...this.pending, item];
     this.toTail();
     this.transmit(item);
     this.onChange({ sent: true });
   }
 
-  transmit({ key, text }) {
-    this.connection.send({ type: "send", channel: this.channel, key, text });
+  transmit({ key, text, quote }) {
+    this.connection.send({ type: "send", channel: this.channel, key, text, ...quoted(quote) });
   }
 
   stop() {
@@ -82,6 +84,42 @@ export class Conversation {
     if (this.connection.send({ type: "later", channel: this.channel, since })) this.asked = { later: since };
   }
 
+  /** Show one message, wherever in the conversation it stands: `onChange({found})`, or `{lost}` when it is not there. */
+  reveal(id) {
+    this.wanted = id;
+    this.seek();
+  }
+
+  seek() {
+    const id = this.wanted;
+    if (!id || !this.state || this.asked) return;
+    const here = [this.shown, this.state].find((view) => view.messages.some((message) => message.id === id));
+    if (here) {
+      if (here !== this.shown) this.toTail();
+      this.wanted = null;
+      this.onChange({ found: id });
+    } else if (id >= (this.state.messages[0]?.id ?? 0) || !this.state.has_earlier) this.lose();
+    else if (this.connection.send({ type: "earlier", channel: this.channel, before: id + 1 })) this.asked = { around: id };
+  }
+
+  lose() {
+    const id = this.wanted;
+    this.wanted = null;
+    this.onChange({ lost: id });
+  }
+
+  /** A page that ends with the message that is wanted becomes the window; what follows is fetched as the reader goes. */
+  takeAround({ messages, has_earlier }) {
+    const id = this.asked.around;
+    this.asked = null;
+    if (messages.at(-1)?.id !== id) {
+      this.lose();
+      return;
+    }
+    this.past = { messages, has_earlier };
+    this.seek();
+  }
+
   /** Back to the newest messages. */
   toTail() {
     this.past = null;
@@ -93,11 +131,11 @@ export class Conversation {
     if (!this.past && this.state?.messages.length > WINDOW_MAX_MESSAGES) this.state = tail(this.state);
   }
 
-  /** The words of a send that is over, in either way. */
+  /** A send that is over, in either way: {text, quote}, if it was this page's. */
   settle(key) {
     const item = this.pending.find((waiting) => waiting.key === key);
     this.pending = this.pending.filter((waiting) => waiting.key !== key);
-    return item?.text;
+    return item;
   }
 
   take(frame) {
@@ -108,6 +146,8 @@ export class Conversation {
       this.onChange({ fresh: true, before });
     } else if (frame.type === "events") {
       this.takeEvents(frame.events);
+    } else if (frame.type === "earlier" && this.state && this.asked?.around === frame.before - 1) {
+      this.takeAround(frame);
     } else if (frame.type === "earlier" && this.state && this.asked?.earlier === frame.before) {
       this.asked = null;
       Object.assign(this, pageUp(this.state, this.past, frame));
@@ -120,6 +160,7 @@ export class Conversation {
       this.settle(frame.key);
       this.onChange({});
     }
+    this.seek();
   }
 
   takeEvents(events) {
@@ -137,4 +178,9 @@ export class Conversation {
     if (this.state.stale) this.open();
     this.onChange({ before });
   }
+}
+
+/** What a message that quotes says besides its words. */
+export function quoted(quote) {
+  return quote ? { quote: pointerOf(quote), confirmed: quote.confirmed === true } : {};
 }

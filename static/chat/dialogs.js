@@ -43,3 +43,44 @@ export function closeOnBackdrop(dialog) {
     if (event.target === dialog) dialog.close();
   });
 }
+
+/** Ask whether to go on. `text` is the server's own sentence. Resolves to true or false. */
+export function askToConfirm({ title, text, action }) {
+  return new Promise((resolve) => {
+    const form = element(
+      "form",
+      { method: "dialog", class: "stack" },
+      element("p", { id: "dialog-text" }, text),
+      dialogButtons(element("button", { class: "primary", type: "submit", value: "yes" }, action)),
+    );
+    confirmingDialog(title, form, resolve, { describedBy: "dialog-text" });
+  });
+}
+
+/** A way back, beside the button that goes on. */
+export function dialogButtons(goOn) {
+  const cancel = element("button", { class: "button", type: "button", onclick: () => cancel.closest("dialog").close() }, say("cancel"));
+  return element("div", { class: "dialog-buttons" }, cancel, goOn);
+}
+
+/** Show a form as a dialog. `then(yes)` once it is closed: by its button with the value "yes", or in any other way. The
+ * focus goes back to where it was. */
+export function confirmingDialog(title, form, then, { describedBy = null } = {}) {
+  const before = document.activeElement;
+  const dialog = element(
+    "dialog",
+    { class: "dialog", "aria-labelledby": "dialog-title", "aria-describedby": describedBy },
+    element("h2", { id: "dialog-title" }, title),
+    form,
+  );
+  dialog.addEventListener("close", () => {
+    const yes = dialog.returnValue === "yes";
+    dialog.remove();
+    if (before?.isConnected) before.focus({ preventScroll: true });
+    then(yes);
+  });
+  closeOnBackdrop(dialog);
+  document.body.append(dialog);
+  dialog.showModal();
+  return dialog;
+}

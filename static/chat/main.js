@@ -3,15 +3,17 @@
 import { Alerts } from "./alerts.js";
 import { Composer } from "./composer.js";
 import { Connection } from "./connection.js";
-import { Conversation, newKey } from "./conversation.js";
+import { Conversation, newKey, quoted } from "./conversation.js";
 import { Conversations, titleOf } from "./conversations.js";
 import { closeOnBackdrop } from "./dialogs.js";
 import { Drawer } from "./drawer.js";
 import { element } from "./elements.js";
+import { badgesOf, changeLevel, NewLevel } from "./levels.js";
 import { closeLikeMenu, closeMenu } from "./menu.js";
 import { copyText } from "./clipboard.js";
 import { offers, openMessageMenu } from "./message_actions.js";
 import { Meter } from "./meter.js";
+import { Quoting } from "./quoting.js";
 import { request } from "./requests.js";
 import { Follower } from "./scrolling.js";
 import { listen, nameKeys } from "./shortcuts.js";
@@ -46,6 +48,8 @@ const actions = {
     composer.box.focus();
   },
   undoRewind: () => revise("undo-rewind/"),
+  quote: (message) => quoting.message(message),
+  quoteCard: (card) => quoting.quotes.card(card),
   async fork(message) {
     const thread = await ask(`messages/${message.id}/fork/`, { method: "POST" });
     if (!thread) return;
@@ -54,7 +58,7 @@ const actions = {
   },
   async takeBack(item) {
     const taken = await ask(`queued/${item.id}/`, { method: "DELETE" });
-    if (taken) composer.giveBack(taken.text);
+    if (taken) comesBack(current, taken);
   },
   async wholeText(messageId) {
     return (await ask(`messages/${messageId}/`))?.text ?? null;
@@ -70,7 +74,27 @@ const drawer = new Drawer(document.body, byId("sidebar"), byId("backdrop"), byId
 const timeline = new Timeline(byId("timeline"), actions);
 const follower = new Follower(byId("scroller"), byId("to-latest"), (edge) => (edge === "start" ? current?.earlier() : current?.later()));
 const walker = new Walker(byId("scroller"), byId("timeline"), openMenuOf);
-const whole = new WholeConversation({ toasts, onGone, onBack, onChanged: (thread) => conversations.updateThread(thread), onError: showError });
+const whole = new WholeConversation({
+  toasts,
+  onGone,
+  onBack,
+  onChanged: (thread) => conversations.updateThread(thread),
+  onQuote: (thread) => quoting.whole(thread),
+  onLevel: narrow,
+  onError: showError,
+});
+const newLevel = new NewLevel(() => {
+  drawBadges(null);
+  byId("badges").querySelector("button")?.focus();
+});
+const quoting = new Quoting({
+  place: byId("quote-place"),
+  current: () => current,
+  go,
+  toBox: () => composer.box.focus(),
+  begin: createAndSend,
+  onError: showError,
+});
 const conversations = new Conversations({
   nav: byId("conversations"),
   search: byId("search"),
@@ -135,6 +159,7 @@ function show(channel) {
   timeline.clear();
   current = channel ? conversationOf(channel) : null;
   composer.useDraft(channel);
+  quoting.quotes.use(channel);
   conversations.select(channel);
   current?.open();
   meter.use(channel);
@@ -159,7 +184,10 @@ function changed(conversation, change) {
   if (conversation !== current) return;
   if (change.before) announce(change.before, conversation.state);
   if (change.before?.turn && !conversation.state?.turn) meter.refresh();
+  if (change.found) follower.following = false;
   draw(change);
+  if (change.found) timeline.reveal(change.found);
+  if (change.lost) alerts.show("error", say("quoted_message_gone"));
 }
 
 function draw({ fresh = false, sent = false } = {}) {
@@ -204,8 +232,7 @@ function drawTimeline(view, pending) {
 }
 
 function drawBadges(state) {
-  const names = state ? [state.thread.kind === "task" && say("task"), state.thread.scope === "isolated" && say("isolated"), state.thread.category] : [];
-  byId("badges").replaceChildren(...names.filter(Boolean).map((name) => element("span", { class: "badge" }, name)));
+  byId("badges").replaceChildren(...(state ? badgesOf(state.thread) : current ? [] : [newLevel.button()]));
 }
 
 /** For screen readers: that an answer began, and what it says once it is whole. */
@@ -230,7 +257,7 @@ function send(text) {
     return true;
   }
   if (new TextEncoder().encode(text).length > page.frameLimit - 4096) sendByRequest(current, text);
-  else current.send(text);
+  else current.send(text, quoting.quotes.take(current.channel));
   return true;
 }
 
@@ -241,7 +268,8 @@ async function createAndSend(text) {
   }
   creating = true;
   try {
-    const thread = await request("/api/threads/", { method: "POST", body: {} });
+    const thread = await request("/api/threads/", { method: "POST", body: newLevel.level });
+    newLevel.reset();
     if (current) return; // the person went elsewhere meanwhile; the words are in the box below
     history.pushState({ channel: thread.channel }, "", `${page.home}c/${thread.channel}/`);
     show(thread.channel);
@@ -258,16 +286,35 @@ async function createAndSend(text) {
 /** Words that are too long for a frame of the socket, and perhaps not for the conversation. */
 async function sendByRequest(conversation, text) {
   const key = newKey();
-  conversation.pending = [...conversation.pending, { key, text }];
+  const quote = quoting.quotes.take(conversation.channel);
+  conversation.pending = [...conversation.pending, { key, text, quote }];
   draw({ sent: true });
   try {
-    await request(`/api/threads/${conversation.channel}/messages/`, { method: "POST", body: { key, text } });
+    await request(`/api/threads/${conversation.channel}/messages/`, { method: "POST", body: { key, text, ...quoted(quote) } });
   } catch (error) {
     showError(error);
-    if (conversation === current) composer.giveBack(text);
+    comesBack(conversation, { text, quote }, error);
   }
   conversation.settle(key);
   if (conversation === current) draw();
+}
+
+/** What was not sent stands on its own conversation's composer again, words and card. */
+function comesBack(conversation, { text, quote }, refusal) {
+  if (conversation === current) composer.giveBack(text);
+  else composer.keepFor(conversation.channel, text);
+  quoting.quotes.giveBack(conversation.channel, quote, refusal);
+}
+
+async function narrow(thread) {
+  try {
+    const view = await changeLevel(thread);
+    if (!view) return;
+    conversations.updateThread(view);
+    toasts.show(say("level_changed", { title: titleOf(view) }));
+  } catch (error) {
+    showError(error);
+  }
 }
 
 function stop() {
@@ -355,6 +402,7 @@ listen(
     help: () => byId("help").showModal(),
     previous: (event) => walker.step(-1, event),
     next: (event) => walker.step(1, event),
+    quote: () => quoting.here(),
     box: () => composer.box.focus(),
     stop,
     editLast,
@@ -373,13 +421,11 @@ const frames = {
   sent: toConversation,
   chat_rejected(frame) {
     const conversation = kept.get(frame.channel);
-    const text = conversation?.settle(frame.key);
-    if (text === undefined) return;
+    const item = conversation?.settle(frame.key);
+    if (!item) return;
     alerts.show("error", `${frame.reason} ${say("back_to_you")}`);
-    if (conversation === current) {
-      composer.giveBack(text);
-      draw();
-    }
+    comesBack(conversation, item, frame);
+    if (conversation === current) draw();
   },
   error(frame) {
     if (frame.code === "signed-out") return; // said by its own frame
@@ -444,4 +490,5 @@ addEventListener("beforeunload", (event) => {
 conversations.update(page.threads);
 history.replaceState({ channel: page.channel }, "");
 show(page.channel);
+quoting.revealNamed(location.hash);
 connection.start();

@@ -5,7 +5,7 @@ import { element, icon } from "./elements.js";
 import { showMenu } from "./menu.js";
 import { say } from "./words.js";
 
-const NAMES = ["copy", "edit", "retry", "fork", "rewind"];
+const NAMES = ["copy", "quote", "edit", "retry", "fork", "rewind"];
 
 /** The names of what can be done with the message as the conversation stands: a Set. */
 export function offers(message, state) {
@@ -13,6 +13,7 @@ export function offers(message, state) {
   if (!message || message.state === "streaming") return found;
   if (message.text && message.role !== "event") found.add("copy");
   if (message.superseded || !state) return found;
+  if (found.has("copy") && quotable(state.thread)) found.add("quote");
   // A message with tool calls is the middle of a round: no context can end there.
   const whole = message.role !== "event" && !message.tool_calls.length;
   if (whole) found.add("fork");
@@ -26,6 +27,11 @@ export function offers(message, state) {
   return found;
 }
 
+/** Whether words of a conversation can be quoted: not those of the main one, nor of a task. */
+export function quotable(thread) {
+  return thread?.kind === "web";
+}
+
 /** The buttons below a message. They take the focus only when their message has it: `walking.js` sees to that. */
 export function actionBar(message, actions) {
   const copy = button("copy", () => copyBy(copy, message.text));
@@ -34,7 +40,8 @@ export function actionBar(message, actions) {
   more.setAttribute("aria-expanded", "false");
   const own =
     message.role === "user" ? button("edit", () => actions.edit(message)) : button("retry", () => actions.retry());
-  return element("div", { class: "message-actions", role: "group", "aria-label": say("message_actions") }, copy, own, more);
+  const quote = quotable(actions.state()?.thread) ? button("quote", () => actions.quote(message)) : "";
+  return element("div", { class: "message-actions", role: "group", "aria-label": say("message_actions") }, copy, quote, own, more);
 }
 
 function button(name, onclick) {
@@ -50,7 +57,7 @@ export function openMessageMenu(message, actions, { at, from }) {
   const found = offers(message, actions.state());
   const items = NAMES.filter((name) => found.has(name)).map((name) => ({
     label: say(name),
-    hint: ["rewind", "fork"].includes(name) ? say(`${name}_hint`) : "",
+    hint: ["quote", "rewind", "fork"].includes(name) ? say(`${name}_hint`) : "",
     icon: name,
     action: () => actions[name](message),
   }));

@@ -32,6 +32,7 @@ function userRow(message, { actions, folded }) {
     "article",
     { class: "message from-user", "data-message": message.id, tabindex: "-1" },
     heading(message),
+    message.quote ? actions.quoteCard(message.quote) : "",
     element("div", { class: long ? "bubble long" : "bubble", tabindex: long ? "0" : null }, message.text),
     element("div", { class: "message-foot" }, folded ? "" : actionBar(message, actions), timeOf(message)),
   );

@@ -2,7 +2,7 @@
 
 const MAC = /Mac|iP(hone|ad)/.test(navigator.platform);
 
-/** `keys`: {search, create, help, previous(event), next(event), box, stop() -> whether it did, editLast() -> the same}. */
+/** `keys`: {search, create, help, previous(event), next(event), quote, box, stop() -> whether it did, editLast() -> the same}. */
 export function listen(keys, box) {
   document.addEventListener("keydown", (event) => {
     if (event.isComposing || event.defaultPrevented || document.querySelector("dialog[open]")) return;
@@ -13,6 +13,7 @@ export function listen(keys, box) {
     else if (control && (key === "/" || event.code === "Slash")) take(event, keys.help);
     else if (event.altKey && !event.ctrlKey && !event.metaKey && key === "arrowup") keys.previous(event);
     else if (event.altKey && !event.ctrlKey && !event.metaKey && key === "arrowdown") keys.next(event);
+    else if (event.altKey && !event.ctrlKey && !event.metaKey && event.code === "KeyQ") take(event, keys.quote);
     else if (event.shiftKey && key === "escape") take(event, keys.box);
     else if (key === "escape" && keys.stop()) event.preventDefault();
     else if (event.key === "?" && !isWriting(event.target)) take(event, keys.help);

@@ -4,6 +4,8 @@ import { element, icon, reconcile } from "./elements.js";
 import { buildRow, editRow, growRow, refreshRow } from "./rows.js";
 import { dayKey, dayName, number, say } from "./words.js";
 
+const POINTED_MS = 2400;
+
 export class Timeline {
   /** `actions`: what rows can ask for, see `main.js`. */
   constructor(root, actions) {
@@ -26,7 +28,7 @@ export class Timeline {
     this.root.replaceChildren(node);
   }
 
-  /** `view`: a snapshot or a window of its history; `pending`: [{key, text}] on their way to the server. */
+  /** `view`: a snapshot or a window of its history; `pending`: [{key, text, quote}] on their way to the server. */
   draw(view, pending, { loading = false } = {}) {
     const nodes = [this.edge("earlier", view.has_earlier, loading)];
     const used = { rows: new Set(), days: new Set(), folds: new Set() };
@@ -138,11 +140,30 @@ export class Timeline {
     return this.rows.get(id)?.node;
   }
 
+  /** Show the reader one message that is drawn, out of its fold when it was rewound. */
+  reveal(id) {
+    const fold = [...this.folds.values()].find(({ messages }) => messages.some((message) => message.id === id));
+    const details = fold?.node.querySelector("details");
+    if (details && !details.open) {
+      details.addEventListener("toggle", () => this.point(id), { once: true });
+      details.open = true;
+    } else this.point(id);
+  }
+
+  point(id) {
+    const node = this.root.querySelector(`[data-message="${id}"]`);
+    if (!node) return;
+    node.scrollIntoView({ block: "center" });
+    node.focus({ preventScroll: true });
+    node.classList.add("pointed");
+    setTimeout(() => node.classList.remove("pointed"), POINTED_MS);
+  }
+
   /** Words that are not in the record yet: queued at the server, or on their way to it. */
   words(queued, pending) {
     const known = new Set(queued.map((item) => item.key));
     const rows = [
-      ...queued.map((item) => ({ key: item.key || `item ${item.id}`, text: item.text, fate: "queued", item })),
+      ...queued.map((item) => ({ key: item.key || `item ${item.id}`, text: item.text, quote: item.quote, fate: "queued", item })),
       ...pending.filter((item) => !known.has(item.key)).map((item) => ({ ...item, fate: "sending" })),
     ];
     const nodes = rows.map((row) => {
@@ -157,13 +178,14 @@ export class Timeline {
     return nodes;
   }
 
-  waitingRow({ key, text, fate, item }) {
+  waitingRow({ key, text, quote, fate, item }) {
     const takeBack = item
       ? element("button", { class: "quiet take-back", type: "button", onclick: () => this.actions.takeBack(item) }, icon("undo"), say("take_back"))
       : "";
     return element(
       "article",
       { class: "message from-user on-its-way", "data-key": key, "data-fate": fate },
+      quote ? this.actions.quoteCard(quote) : "",
       element("div", { class: "bubble" }, text),
       element("div", { class: "fate" }, element("span", {}, say(fate)), takeBack),
     );

@@ -3,15 +3,16 @@
 import { titleOf } from "./conversations.js";
 import { askForLine } from "./dialogs.js";
 import { showMenu } from "./menu.js";
+import { quotable } from "./message_actions.js";
 import { request } from "./requests.js";
 import { say } from "./words.js";
 
 const TITLE_MAX_CHARS = 200;
 
 export class WholeConversation {
-  /** `onGone(channel)`, `onBack(thread)`, `onChanged(thread)`, `onError(error)`. */
-  constructor({ toasts, onGone, onBack, onChanged, onError }) {
-    Object.assign(this, { toasts, onGone, onBack, onChanged, onError });
+  /** `onGone(channel)`, `onBack(thread)`, `onChanged(thread)`, `onQuote(thread)`, `onLevel(thread)`, `onError(error)`. */
+  constructor({ toasts, onGone, onBack, onChanged, onQuote, onLevel, onError }) {
+    Object.assign(this, { toasts, onGone, onBack, onChanged, onQuote, onLevel, onError });
   }
 
   menu(thread, { at, from }) {
@@ -20,6 +21,8 @@ export class WholeConversation {
     showMenu(
       [
         { label: say("rename"), icon: "edit", action: () => this.rename(thread) },
+        quotable(thread) && { label: say("quote_whole"), icon: "quote", action: () => this.onQuote(thread) },
+        !main && { label: say("level_menu"), icon: "level", action: () => this.onLevel(thread) },
         !main && thread.status !== "ended" && { label: say(archived ? "restore" : "archive"), icon: archived ? "undo" : "archive", action: () => this.archive(thread, !archived) },
         ...(main ? [] : [null, { label: say("delete"), icon: "delete", danger: true, action: () => this.delete(thread) }]),
       ].filter((item) => item !== false),
