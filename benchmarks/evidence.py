@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from benchmarks.harness import percentile, table
-from benchmarks.questions import LOCOMO, Conversation, Question
+from benchmarks.questions import LOCOMO, Conversation, Facts, Question
 
 if TYPE_CHECKING:
     from accounts.models import User
@@ -169,6 +169,40 @@ def _vectors(ids: Sequence[int], texts: Mapping[int, str]) -> tuple[Sequence[int
     stored = dict(MessageChunk.objects.filter(message_id__in=ids, offset=0).values_list("message_id", "embedding"))
     known = [pk for pk in ids if pk in stored]
     return known, np.stack([np.asarray(stored[pk], dtype=np.float32) for pk in known])
+
+
+def calibrate(observed: Iterable[Facts]) -> dict[str, Any]:
+    """How many pairs of a question and a fact of the same conversation reach the local model's thresholds: of those
+    that belong together, and of those that do not. Prints the rates; returns them."""
+    from llm.embedding_local import LocalBackend
+
+    backend = LocalBackend()
+    together: list[Any] = []
+    apart: list[Any] = []
+    for facts in observed:
+        cosines = (
+            backend.embed([text for text, _evidence in facts.questions])
+            @ backend.embed([text for text, _turn in facts.facts]).T
+        )
+        turns = [turn for _text, turn in facts.facts]
+        related = np.array([[turn in evidence for turn in turns] for _text, evidence in facts.questions])
+        together.append(cosines[related])
+        apart.append(cosines[~related])
+    true, false = np.concatenate(together), np.concatenate(apart)
+    thresholds = {"recall": backend.thresholds.recall, "briefing": backend.thresholds.briefing}
+    rates = {
+        name: {"true": round(float((true >= least).mean()), 4), "false": round(float((false >= least).mean()), 4)}
+        for name, least in thresholds.items()
+    }
+    table(
+        f"Thresholds of {backend.name}: share of {len(true):,} related and {len(false):,} unrelated pairs",
+        ["threshold", "cosine", "related", "unrelated"],
+        [
+            [name, f"{thresholds[name]:.3f}", f"{rate['true']:.1%}", f"{rate['false']:.2%}"]
+            for name, rate in rates.items()
+        ],
+    )
+    return rates
 
 
 def report(figures: Figures) -> dict[str, Any]:

@@ -61,6 +61,32 @@ def locomo(folder: Path) -> Iterator[Conversation]:
     yield from conversations.values()
 
 
+@dataclass(frozen=True)
+class Facts:
+    """Facts that were observed in one conversation, each with the turn that it was observed in, and the questions asked
+    about it with the turns that answer them."""
+
+    facts: list[tuple[str, str]]
+    questions: list[tuple[str, frozenset[str]]]
+
+
+def locomo_facts(folder: Path) -> Iterator[Facts]:
+    """The 2,541 observed facts of the LoCoMo conversations."""
+    for sample in json.loads((folder / corpora.LOCOMO_FILE).read_text(encoding="utf-8")):
+        facts = [
+            (text, turns if isinstance(turns, str) else turns[0])
+            for session in sample["observation"].values()
+            for observed in session.values()
+            for text, turns in observed
+        ]
+        asked = [
+            (question["question"], frozenset(re.findall(r"D\d+:\d+", " ".join(question["evidence"]))))
+            for question in sample["qa"]
+            if question["category"] != 5
+        ]
+        yield Facts(facts, asked)
+
+
 def _places(evidence: list[str], places: dict[str, int]) -> frozenset[int]:
     ids = [found for text in evidence for found in re.findall(r"D\d+:\d+", text)]
     return frozenset(places[found] for found in ids if found in places)

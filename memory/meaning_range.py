@@ -3,6 +3,7 @@ see; and whose vectors answer there."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from functools import reduce
 from operator import add, or_
 from typing import Any
@@ -37,6 +38,19 @@ class ChunkKey:
     message_id: int
     offset: int
     length: int
+
+
+@dataclass(frozen=True)
+class StoredChunk:
+    """A chunk with its words and where it stands."""
+
+    key: ChunkKey
+    generation_id: int
+    role: str
+    created: datetime
+    text: str
+    channel: str
+    title: str
 
 
 @dataclass(frozen=True)
@@ -116,18 +130,21 @@ def _answering_model(viewer: Viewer, spans: Sequence[Span] | None) -> str | None
     return configured if configured in counts else None
 
 
-def texts_of(keys: Sequence[ChunkKey]) -> list[str]:
-    """The words of chunks, in order: cut out by the database, because the messages may be long."""
+def stored(keys: Sequence[ChunkKey]) -> list[StoredChunk]:
+    """The chunks that are still there, in order. Their words are cut out by the database: messages may be long."""
     with connection.cursor() as cursor:
         cursor.execute(
             """
-            SELECT substr(message.text, wanted.start + 1, wanted.length)
+            SELECT wanted.place - 1, message.generation_id, message.role, message.created,
+                   substr(message.text, wanted.start + 1, wanted.length), thread.channel, thread.title
             FROM unnest(%s::bigint[], %s::int[], %s::int[]) WITH ORDINALITY AS wanted(id, start, length, place)
-            JOIN threads_message AS message ON message.id = wanted.id ORDER BY wanted.place
+            JOIN threads_message AS message ON message.id = wanted.id
+            JOIN threads_thread AS thread ON thread.id = message.thread_id
+            ORDER BY wanted.place
             """,
             [[key.message_id for key in keys], [key.offset for key in keys], [key.length for key in keys]],
         )
-        return [row[0] for row in cursor.fetchall()]
+        return [StoredChunk(keys[row[0]], *row[1:]) for row in cursor.fetchall()]
 
 
 def vector_of(query: str, model: str) -> tuple[Vectors, float] | None:

@@ -4,7 +4,7 @@ An excerpt counts as found when its cosine reaches the model's recall threshold 
 what stands beside a found one may be shown with it. Ranked higher is what has more of both, see `memory.ranking`.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -13,12 +13,11 @@ import numpy as np
 from llm.embedding import CHUNK_MAX_CHARS, Vectors
 from memory import ranking
 from memory.chunks import spans
-from memory.meaning_range import ChunkKey, Reach, texts_of
+from memory.meaning_range import ChunkKey, Reach, StoredChunk, stored
 from threads import lexical
-from threads.models import Message
 from threads.transcript import fold
 
-SHOWN_MAX = 200
+SHOWN_MAX = 400
 
 
 @dataclass(frozen=True)
@@ -65,7 +64,7 @@ def meaning_search(reach: Reach, query: str, vector: Vectors | None, threshold: 
     shown = ranking.near(found, groups)
     order = np.argsort(-ranking.fused(words, cosine, groups), kind="stable")
     best = [int(place) for place in order if shown[place]][:SHOWN_MAX]
-    hits = _hits([keys[place] for place in best], cosines)
+    hits = [_hit(chunk, cosines.get(chunk.key)) for chunk in stored([keys[place] for place in best])]
     return MeaningResult(hits, int(found.sum()), nothing_stored=False, by_words_alone=vector is None)
 
 
@@ -98,22 +97,16 @@ def _without_copies(reach: Reach, keys: Collection[ChunkKey]) -> list[ChunkKey]:
     return sorted(kept, key=lambda key: (key.thread_id, key.message_id, key.offset))
 
 
-def _hits(keys: Sequence[ChunkKey], cosines: Mapping[ChunkKey, float]) -> list[MeaningHit]:
-    messages = Message.objects.select_related("thread").defer("text", "search_text", "wire", "meta")
-    rows = messages.in_bulk({key.message_id for key in keys})
-    return [
-        MeaningHit(
-            message_id=row.pk,
-            generation_id=row.generation_id,
-            thread_id=row.thread_id,
-            channel=row.thread.channel,
-            title=row.thread.title,
-            role=row.role,
-            created=row.created,
-            offset=key.offset,
-            text=text,
-            cosine=cosines.get(key),
-        )
-        for key, text in zip(keys, texts_of(keys), strict=True)
-        if (row := rows.get(key.message_id)) is not None
-    ]
+def _hit(chunk: StoredChunk, cosine: float | None) -> MeaningHit:
+    return MeaningHit(
+        message_id=chunk.key.message_id,
+        generation_id=chunk.generation_id,
+        thread_id=chunk.key.thread_id,
+        channel=chunk.channel,
+        title=chunk.title,
+        role=chunk.role,
+        created=chunk.created,
+        offset=chunk.key.offset,
+        text=chunk.text,
+        cosine=cosine,
+    )

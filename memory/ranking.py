@@ -3,7 +3,7 @@
 BM25 and cosine have scales of their own, and where they agree matters more than how far either goes: each is
 standardised over the same excerpts before they are added. In a conversation the words that answer stand beside the
 words that match (a question and its answer, a thing and what is said of it), so each excerpt takes a share of its
-neighbours' scores.
+neighbours' scores where they are better than average. A poor neighbour tells nothing.
 """
 
 from collections.abc import Sequence
@@ -34,13 +34,13 @@ def standardised(values: Numbers) -> Numbers:
 
 
 def with_neighbours(scores: Numbers, groups: Sequence[int]) -> Numbers:
-    """Scores with the shares of their neighbours in the same group added."""
+    """Scores with the shares of their neighbours in the same group added, of those above zero."""
     same = np.asarray(groups)
-    result = scores.copy()
+    result, good = scores.copy(), np.maximum(scores, 0.0)
     for distance, share in enumerate(NEIGHBOUR_SHARES, 1):
         together = same[distance:] == same[:-distance]
-        result[distance:] += share * scores[:-distance] * together
-        result[:-distance] += share * scores[distance:] * together
+        result[distance:] += share * good[:-distance] * together
+        result[:-distance] += share * good[distance:] * together
     return result
 
 

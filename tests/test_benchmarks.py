@@ -29,7 +29,10 @@ FIGURES = {
         "generations_of_the_long_one",
         "questions_answered",
         "first_words_ms_p50",
+        "recall",
+        "result_chars_max",
     },
+    "search": {"p95_ms", "grep_ratio", "index_share", "insert_ratio"},
 }
 
 
@@ -48,8 +51,11 @@ def test_a_benchmark_ends_with_its_figures_as_one_json_object(name):
     assert figures["benchmark"] == name
     assert figures.keys() >= FIGURES[name] | {"machine", "commit"}
     if name == "turns":
-        assert figures["queries_per_turn"] > 5
+        assert 5 < figures["queries_per_turn"] <= 25
         assert figures["overhead_ratio_10_rows"] > 1
+    elif name == "search":
+        assert figures["p95_ms"]["selective"].keys() == figures["grep_ratio"].keys() == {"0.12M", "0.24M"}
+        assert 0.05 < figures["index_share"] < 5
     else:
         assert figures["questions_answered"] == 2
 

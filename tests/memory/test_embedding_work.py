@@ -9,7 +9,7 @@ from django.db import connection, transaction
 from accounts import erasing
 from llm import embedding
 from maxclaw import clock
-from memory import chunks, embedding_work
+from memory import embedding_work
 from memory.models import EmbeddedThread, MessageChunk
 from tests.threads.records import call_tool, exchange, give_result, say, thread_of
 from threads import transcript
@@ -32,7 +32,7 @@ def test_words_and_answers_are_embedded_with_the_name_of_the_model(alice):
     assert embedded(thread) == [(said.pk, 0), (answered.pk, 0)]
     chunk = MessageChunk.objects.get(message=said)
     assert (chunk.model, chunk.length, chunk.owner_id) == (embedding.configured().name, 17, alice.pk)
-    assert len(chunk.embedding.to_list() if hasattr(chunk.embedding, "to_list") else chunk.embedding) == 512
+    assert len(chunk.embedding) == 512
 
 
 def test_looking_again_embeds_nothing_twice(alice):
@@ -96,7 +96,7 @@ def test_what_was_rewound_before_is_not_embedded(alice):
     assert embedded(thread) == [(first.pk, 0), (answer.pk, 0)]
 
 
-def test_copies_take_the_vectors_of_their_originals(alice, monkeypatch):
+def test_copies_take_the_vectors_of_their_originals(alice):
     thread = thread_of(alice)
     _said, answer = exchange(thread, "a question", "an answer")
     embedding_work.embed_some(thread.pk)
@@ -225,10 +225,3 @@ def test_two_workers_at_once_embed_each_row_once(alice):
     assert failed == []
     assert sum(written) == MessageChunk.objects.count() == 240
     assert all(len(embedded(thread)) == 80 for thread in threads)
-
-
-def test_chunks_hold_every_word_once_and_are_cut_after_sentences():
-    text = " ".join(f"This is sentence {number} of a long story." for number in range(200))
-    spans = chunks.spans(text, 1_000)
-    assert all(text[begin:stop].endswith(".") for begin, stop in spans)
-    assert " ".join(text[begin:stop] for begin, stop in spans) == text
