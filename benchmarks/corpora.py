@@ -17,6 +17,9 @@ SEED = 20_260_101
 TOPICS = ("the garden", "the new job", "a trip to Lisbon", "the choir", "old photographs", "the marathon", "a recipe")
 MOODS = ("I keep thinking about", "You would not believe", "Tell me more about", "I finally finished", "Remember")
 LONG_TITLE = "A long one"
+TOOL_OUTPUT_FILES = ("terminal-logs/**/*.log", "tau-bench/*.json", "memdaily-zh/**/*.json")
+TEXT_PER_FILE = 4_000_000
+MADE_CHARS = 4_000_000
 
 
 def locomo(folder: Path) -> Iterator[Line]:
@@ -96,3 +99,44 @@ def write_lines(lines: Iterator[Line], out: Path) -> int:
             file.write(json.dumps(line, ensure_ascii=False) + "\n")
             count += 1
     return count
+
+
+def tool_output(data: Path | None) -> str:
+    """Long text such as tools put out, to be cut into pieces: of published terminal logs, traces and Chinese messages
+    in a folder of data sets, or made in code, always the same."""
+    if data is None:
+        return "".join(_made_lines(random.Random(SEED)))
+    texts = [
+        file.read_text(encoding="utf-8", errors="replace")[:TEXT_PER_FILE].replace("\x00", "")
+        for pattern in TOOL_OUTPUT_FILES
+        for file in sorted(data.glob(pattern))
+    ]
+    return "".join(texts)
+
+
+def _made_lines(chance: random.Random) -> Iterator[str]:
+    """Lines of logs, listings, JSON and prose, in English and Chinese."""
+    letters = "etaoinshrdlucmfwypvbgkjqxz"
+    words = ["".join(chance.choices(letters, range(26, 0, -1), k=chance.randint(3, 9))) for _word in range(6_000)]
+    weights = [1 / place for place in range(1, len(words) + 1)]
+    signs = [chr(0x4E00 + chance.randrange(3_000)) for _sign in range(1_200)]
+    length = 0
+    while length < MADE_CHARS:
+        said = " ".join(chance.choices(words, weights, k=chance.randint(4, 12)))
+        path = "/".join(chance.choices(words, k=3))
+        number = chance.getrandbits(40)
+        line = chance.choice(
+            (
+                f"2026-03-{number % 28 + 1:02d}T{number % 24:02d}:{number % 60:02d}:07Z INFO {said} id={number:010x}\n",
+                f"2026-03-{number % 28 + 1:02d}T{number % 24:02d}:{number % 60:02d}:09Z {said}, the {path}\n",
+                f"-rw-r--r-- 1 root root {number % 10**7:>8} /srv/{path}.py\n",
+                f'{{"id": "{number:x}", "path": "/srv/{path}", "message": "{said}", "ok": true}}\n',
+                f"    at {path.replace('/', '.')}({said.split()[0]}.py:{number % 900})\n",
+                f"{said.capitalize()}. {said}\n",
+                "".join(chance.choices(signs, k=chance.randint(8, 30))) + "。\n",
+            )
+        )
+        if number % 900 == 0:
+            line = f"error: {line}"
+        length += len(line)
+        yield line

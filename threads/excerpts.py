@@ -5,12 +5,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from maxclaw.text import boundary_after, boundary_before
-from threads.transcript import fold
 
 WINDOW_MAX_CHARS = 800
 LEAD_CHARS = 200  # shown before the match
 PIECE_CHARS = 1_024
-MATCHES_PER_NEEDLE = 200
+MATCHES_PER_NEEDLE = 100
 ELLIPSIS = "…"
 
 
@@ -67,18 +66,12 @@ class Folded:
 
 
 def _fold(text: str) -> tuple[str, bool]:
-    """The same as `threads.transcript.fold`, and whether every character became exactly one, where it stood."""
-    folded = fold(text)
-    # Folding the case never removes a character, so an equal length before composing means that none became two.
-    is_even = len(folded) == len(text) and (
-        text.isascii()
-        or (
-            unicodedata.is_normalized("NFC", text)
-            and len(cased := text.casefold()) == len(text)
-            and unicodedata.is_normalized("NFC", cased)
-        )
-    )
-    return folded, is_even
+    """The same as `threads.transcript.fold`, and whether every character became exactly one, where it stood: folding
+    the case removes none, so an equal length says that none became two, and composing must have changed nothing."""
+    composed = unicodedata.normalize("NFC", text)
+    cased = composed.casefold()
+    folded = unicodedata.normalize("NFC", cased)
+    return folded, composed == text and len(cased) == len(text) and folded == cased
 
 
 def window(text: str, begin: int, end: int, size: int) -> Window:

@@ -25,9 +25,9 @@ LITERAL_MAX_CHARS = 8_000
 WINDOW_MIN_CHARS = 200
 WINDOW_DECAY = 0.8
 SHORT_RANKED_MAX = 400
-LONG_RANKED_MAX = 48
+LONG_RANKED_MAX = 32
 PASSAGE_SPAN = WINDOW_MAX_CHARS // 2
-FETCHED_AT_ONCE = 16
+FETCHED_AT_ONCE = 12
 SHOWN_MAX = 100
 LABEL_MAX_CHARS = 60
 LAST_LINE_CHARS = 160
@@ -62,16 +62,17 @@ class LiteralResult:
 
 @dataclass(frozen=True)
 class _Words:
-    """Rows found by words: the ranked ones, best first, how many there are in all, what each needle weighs."""
+    """Rows found by words: where the ranked ones hold the most telling words in their folded text, and the number of
+    the needle that stands there, best first; how many rows there are in all; what each needle weighs."""
 
-    ids: list[int]
+    places: dict[int, tuple[int, int]]
     count: int
     complete: bool
     weights: list[float]
 
     @classmethod
     def none(cls) -> Self:
-        return cls([], 0, complete=True, weights=[])
+        return cls({}, 0, complete=True, weights=[])
 
 
 @dataclass(frozen=True)
@@ -130,11 +131,13 @@ def _by_words(searched: Range, terms: Terms, known: set[int]) -> _Words:
         return sum(weight for bit, weight in enumerate(weights) if row[1] >> bit & 1), row[0]
 
     best = [*nlargest(SHORT_RANKED_MAX, short, key=telling), *nlargest(LONG_RANKED_MAX, long, key=telling)]
-    passages = {
-        id: passage
-        for id, text in searched.texts([id for id, _held in best]).items()
-        if (passage := _best_passage(text, terms.needles, weights))
-    }
+    places: dict[int, tuple[int, int]] = {}
+    passages: dict[int, str] = {}
+    for id, text in searched.texts([id for id, _held in best]).items():
+        if found_in := _matches(text, terms.needles, weights):
+            places[id], _weight = densest(found_in, PASSAGE_SPAN)
+            start = max(places[id][0] - LEAD_CHARS, 0) if len(text) > WINDOW_MAX_CHARS else 0
+            passages[id] = text[start : start + WINDOW_MAX_CHARS]
     scores = lexical.bm25(terms.query, passages, population)
     for word in terms.compounds:
         having = [id for id, passage in passages.items() if word in passage]
@@ -143,21 +146,11 @@ def _by_words(searched: Range, terms: Terms, known: set[int]) -> _Words:
     ranked = sorted(passages, key=lambda id: (scores.get(id, 0.0), id), reverse=True)
     read = {id for id, _held in best}
     return _Words(
-        ids=ranked,
+        places={id: places[id] for id in ranked},
         count=len(passages) + sum(1 for id, _held in short if id not in read),
         complete=found.complete and len(long) <= LONG_RANKED_MAX,
         weights=weights,
     )
-
-
-def _best_passage(text: str, needles: Sequence[str], weights: Sequence[float]) -> str:
-    """The part of a folded text that holds the most telling words, about as long as a window; blank without any."""
-    found = _matches(text, needles, weights)
-    if not found or len(text) <= WINDOW_MAX_CHARS:
-        return text if found else ""
-    (begin, _bit), _weight = densest(found, PASSAGE_SPAN)
-    start = max(begin - LEAD_CHARS, 0)
-    return text[start : start + WINDOW_MAX_CHARS]
 
 
 def _matches(text: str, needles: Sequence[str], weights: Sequence[float]) -> list[tuple[int, int, float]]:
@@ -171,9 +164,12 @@ def _places(searched: Range, terms: Terms, whole: Sequence[int], by_words: _Word
         found = list(_whole_places(row, terms.whole))
         yield from found[:1]
         further += found[1:]
-    for row in _read(searched, by_words.ids):
-        place = _best_place(row, terms.needles, by_words.weights)
-        if place is not None:
+    for row in _read(searched, list(by_words.places)):
+        if row.wire is None:  # its folded text is one field alone
+            begin, bit = by_words.places[row.id]
+            field = next(_fields(row))
+            yield _Place(row, field, begin, begin + len(terms.needles[bit]))
+        elif place := _best_place(row, terms.needles, by_words.weights):
             yield place
     yield from further
 
@@ -195,7 +191,7 @@ def _whole_places(row: SearchRow, needle: str) -> Iterator[_Place]:
 
 
 def _best_place(row: SearchRow, needles: Sequence[str], weights: Sequence[float]) -> _Place | None:
-    """Where a row holds the most telling words close together."""
+    """Where a field of a row holds the most telling words close together."""
     best: _Place | None = None
     best_weight = 0.0
     for field in _fields(row):

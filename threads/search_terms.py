@@ -17,8 +17,9 @@ QUOTES = "\"'`“”„‘’‚«»‹›「」『』《》"
 
 PUNCTUATION = QUOTES + ".,;:!?…()[]{}<>，。；：！？（）【】、"
 
-# Letters and digits, with hyphens and apostrophes inside: a word that a text may have in another form.
-_PLAIN = regex.compile(r"[\p{L}\p{M}\p{N}]+(?:[-'’][\p{L}\p{M}\p{N}]+)*")
+# Letters and digits, or a few parts of letters with hyphens or apostrophes between: a word that a text may have in
+# another form. More parts are a name, as are digits beside a hyphen.
+_PLAIN = regex.compile(r"[\p{L}\p{M}\p{N}]+(?:['’][\p{L}\p{M}\p{N}]+)*|[\p{L}\p{M}'’]+(?:-[\p{L}\p{M}'’]+){1,2}")
 _PICTURE = regex.compile(r"\p{Extended_Pictographic}(?<!\p{ASCII})")
 
 EMPTY_QUERY = "The query is empty: say what to search for."

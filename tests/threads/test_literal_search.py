@@ -12,10 +12,12 @@ from hypothesis import strategies as st
 
 from accounts.models import User
 from maxclaw import clock
+from maxclaw.text import visible
 from tests.threads.conversation import Conversation
 from tests.threads.records import call_tool, exchange, give_result, live, say, thread_of
 from tests.threads.test_verification import STEP, take_step
 from threads import copying
+from threads.excerpts import Folded
 from threads.history import HistoryRefused
 from threads.literal_search import LITERAL_MAX_CHARS, literal_search
 from threads.models import Generation, Message, Thread
@@ -378,6 +380,18 @@ LETTERS = st.sampled_from(
     ]
 )
 TEXT = st.lists(LETTERS, min_size=3, max_size=60).map("".join)
+
+
+@given(text=TEXT)
+def test_the_way_back_from_folded_text_leads_to_what_folds_to_it(text):
+    text = visible(text)
+    folded = Folded(text)
+    assert folded.folded == fold(text)
+    for place in range(len(folded.folded)):
+        begin, end = folded.origin(place, place + 1)
+        before, piece = fold(text[:begin]), fold(text[begin:end])
+        assert before + piece == folded.folded[: len(before) + len(piece)]
+        assert len(before) <= place < len(before) + len(piece)
 
 
 @settings(max_examples=100, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
