@@ -368,6 +368,15 @@ def test_a_branch_keeps_its_copies_when_the_source_is_out_of_reach(alice):
     assert sorted(set(ids(search(branch, "needle")))) == copies
 
 
+def test_a_branch_does_not_reach_into_a_source_that_became_isolated(alice):
+    source = thread_of(alice)
+    early, answer = exchange(source, "needle early", "ok")
+    branch = copying.fork(alice, source, answer, acting_user=alice)
+    copied = branch.messages.get(copied_from=early)
+    Thread.objects.filter(pk=source.pk).update(scope="isolated", island=source)
+    assert ids(search(branch, "needle")) == [copied.pk]
+
+
 # Properties
 
 LETTERS = st.sampled_from(
