@@ -93,9 +93,9 @@ export class Conversation {
   seek() {
     const id = this.wanted;
     if (!id || !this.state || this.asked) return;
-    const here = [this.shown, this.state].find((view) => view.messages.some((message) => message.id === id));
-    if (here) {
-      if (here !== this.shown) this.toTail();
+    const isIn = (view) => view.messages.some((message) => message.id === id);
+    if (isIn(this.shown) || isIn(this.state)) {
+      if (!isIn(this.shown)) this.toTail();
       this.wanted = null;
       this.onChange({ found: id });
     } else if (id >= (this.state.messages[0]?.id ?? 0) || !this.state.has_earlier) this.lose();

@@ -34,19 +34,29 @@ export class Quotes {
   /** Ask where to, and put the quote on that conversation's composer. Throws what the server refuses. */
   async begin(pointer, { title = "", excerpt = "", told = false } = {}) {
     if (!told) this.onRequest(pointer, title);
-    let target = await chooseTarget({ from: pointer.channel, here: pointer.kind === "message" });
-    if (target === null) return false;
-    target ||= await this.newChannel();
-    return this.open(pointer, target, { excerpt });
+    const target = await chooseTarget({
+      from: pointer.channel,
+      here: pointer.kind === "message",
+      accept: async (chosen) => {
+        const channel = chosen || (await this.newChannel());
+        return (await this.wait(pointer, channel, excerpt)) ? channel : null;
+      },
+    });
+    if (target) this.onTarget(target);
+    return Boolean(target);
   }
 
   /** Put a quote on the composer of `target`, and go there. A downgrade asks once, in the server's words. */
   async open(pointer, target, { excerpt = "" } = {}) {
-    const card = await this.prepare(pointer, target);
-    if (!card) return false;
-    this.put(target, { ...card, excerpt: excerpt.slice(0, EXCERPT_MAX_CHARS) });
+    if (!(await this.wait(pointer, target, excerpt))) return false;
     this.onTarget(target);
     return true;
+  }
+
+  async wait(pointer, target, excerpt) {
+    const card = await this.prepare(pointer, target);
+    if (card) this.put(target, { ...card, excerpt: excerpt.slice(0, EXCERPT_MAX_CHARS) });
+    return card !== null;
   }
 
   /** What will be sent of a quote, confirmed where that is asked for; null when the person thought better of it. */

@@ -11,17 +11,18 @@ const SEARCH_DELAY_MS = 150;
 const SHOWN = 40;
 
 /**
- * Resolves to a channel, "" for a new conversation, or null when the person thought better of it. `from`: channel of
- * the conversation that is quoted; `here`: whether that may be the target too.
+ * Calls `accept(channel)` with what the person chose, "" for a new conversation, and closes when that is done: until then
+ * nothing else on the page can be written or sent. Resolves to what it resolved to, or null when the person thought
+ * better of it. `from`: channel of the conversation that is quoted; `here`: whether that may be the target too.
  */
-export function chooseTarget({ from, here }) {
-  return new Promise((resolve) => new Chooser(from, here, resolve));
+export function chooseTarget({ from, here, accept }) {
+  return new Promise((resolve, reject) => new Chooser(from, here, accept, resolve, reject));
 }
 
 class Chooser {
-  constructor(from, here, resolve) {
-    Object.assign(this, { from, here, resolve });
-    this.chosen = null;
+  constructor(from, here, accept, resolve, reject) {
+    Object.assign(this, { from, here, accept, resolve, reject });
+    this.taken = null; // what became of the choice
     this.active = -1;
     this.before = document.activeElement;
     this.box = element("input", {
@@ -56,10 +57,11 @@ class Chooser {
       const option = event.target.closest("[role=option]");
       if (option) this.take(option);
     });
+    this.dialog.addEventListener("cancel", (event) => this.dialog.hasAttribute("aria-busy") && event.preventDefault());
     this.dialog.addEventListener("close", () => {
       this.dialog.remove();
-      if (this.chosen === null && this.before?.isConnected) this.before.focus({ preventScroll: true });
-      this.resolve(this.chosen);
+      if (!this.taken && this.before?.isConnected) this.before.focus({ preventScroll: true });
+      this.resolve(this.taken);
     });
     closeOnBackdrop(this.dialog);
     document.body.append(this.dialog);
@@ -126,8 +128,14 @@ class Chooser {
     else this.box.removeAttribute("aria-activedescendant");
   }
 
-  take(option) {
-    this.chosen = option.dataset.channel;
+  async take(option) {
+    if (this.dialog.hasAttribute("aria-busy")) return;
+    this.dialog.setAttribute("aria-busy", "true");
+    try {
+      this.taken = await this.accept(option.dataset.channel);
+    } catch (error) {
+      this.reject(error);
+    }
     this.dialog.close();
   }
 }

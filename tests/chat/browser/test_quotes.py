@@ -50,6 +50,14 @@ def choose(page: Page, title: str) -> None:
     page.keyboard.press("Enter")
 
 
+def chosen(page: Page, title: str) -> None:
+    """The same, where nothing is to be confirmed: the card waits there."""
+    choose(page, title)
+    expect(page.locator(".target-chooser")).to_have_count(0)
+    expect(page.locator("#title")).to_have_text(title)
+    expect(pending(page)).to_have_count(1)
+
+
 def by_button(page: Page) -> None:
     answer_row(page).hover()
     answer_row(page).locator(".act-quote").click()
@@ -61,35 +69,38 @@ def by_context_menu(page: Page) -> None:
 
 
 def by_keyboard(page: Page) -> None:
+    expect(answer_row(page)).to_be_visible()
     page.keyboard.press("Alt+ArrowUp")
     expect(answer_row(page)).to_be_focused()
     page.keyboard.press("Alt+KeyQ")
 
 
 def by_the_keyboards_menu(page: Page) -> None:
+    expect(answer_row(page)).to_be_visible()
     page.keyboard.press("Alt+ArrowUp")
     page.keyboard.press("Enter")
     page.keyboard.type("q")
     page.keyboard.press("Enter")
 
 
-@pytest.mark.parametrize("begin", [by_button, by_context_menu, by_keyboard, by_the_keyboards_menu])
-def test_a_card_belongs_to_the_target_and_goes_out_from_there(open_chat, alice, emulator, source, target, begin):
+def test_a_card_belongs_to_the_target_and_goes_out_from_there(open_chat, alice, emulator, source, target):
     """What is quoted comes from one conversation; where the card hangs and where it is sent is the other."""
     emulator.answer(text("I see."))
     page = open_chat(alice, source.channel)
-    begin(page)
+    by_button(page)
     choose(page, "Lakes")
     expect(page.locator("#title")).to_have_text("Lakes")
     expect(page).to_have_url(re.compile(rf"/c/{target.channel}/$"))
     expect(pending(page)).to_contain_text("Message from “Boats”")
     expect(pending(page)).to_contain_text("Forty metres.")
-    # Back at the source there is no card; at the target it still waits.
+    # Back at the source there is no card; at the target it still waits, also after a fresh start of the page.
     page.locator("#conversations a", has_text="Boats").click()
     expect(page.locator("#title")).to_have_text("Boats")
     expect(pending(page)).to_have_count(0)
     page.locator("#conversations a", has_text="Lakes").click()
-    expect(pending(page)).to_have_count(1)
+    page.reload()
+    connected(page)
+    expect(pending(page)).to_contain_text("Forty metres.")
     page.locator("#words-box").fill("Is that so?")
     page.keyboard.press("Enter")
     expect(answers(page)).to_have_text("I see.")
@@ -99,6 +110,26 @@ def test_a_card_belongs_to_the_target_and_goes_out_from_there(open_chat, alice, 
     assert not Message.objects.filter(thread=source, text="Is that so?").exists()
     assert not InboxItem.objects.filter(thread=source).exists()
     expect(page.locator(".from-user .quote-card")).to_have_text("Message from “Boats”")
+
+
+def test_button_context_menu_and_keyboard_all_begin_a_quote(open_chat, alice, source, target):
+    page = open_chat(alice, source.channel)
+    for begin in (by_context_menu, by_keyboard, by_the_keyboards_menu):
+        begin(page)
+        choose(page, "Lakes")
+        expect(page.locator("#title")).to_have_text("Lakes")
+        expect(pending(page)).to_contain_text("Message from “Boats”")
+        page.get_by_role("button", name="Take the quote off").click()
+        expect(pending(page)).to_have_count(0)
+        page.locator("#conversations a", has_text="Boats").click()
+        expect(page.locator("#title")).to_have_text("Boats")
+    # Left without a choice, the focus goes back to where it was.
+    by_keyboard(page)
+    expect(page.locator(".target-chooser")).to_be_visible()
+    page.keyboard.press("Escape")
+    expect(page.locator(".target-chooser")).to_have_count(0)
+    expect(answer_row(page)).to_be_focused()
+    expect(pending(page)).to_have_count(0)
 
 
 def test_the_context_menu_stays_open(open_chat, alice, source):
@@ -117,7 +148,7 @@ def test_the_context_menu_stays_open(open_chat, alice, source):
     expect(menu).to_have_count(0)
 
 
-def test_a_conversation_is_quoted_from_its_menu_and_from_the_list(open_chat, alice, source, target):
+def test_a_conversation_is_quoted_from_its_menu_and_from_the_list_also_in_a_new_one(open_chat, alice, source, target):
     page = open_chat(alice, source.channel)
     page.locator("#whole").click()
     page.get_by_role("menuitem", name="Quote in another conversation").click()
@@ -128,26 +159,9 @@ def test_a_conversation_is_quoted_from_its_menu_and_from_the_list(open_chat, ali
     expect(pending(page)).to_have_count(0)
     page.locator("#conversations a", has_text="Boats").click(button="right")
     page.get_by_role("menuitem", name="Quote in another conversation").click()
-    choose(page, "Lakes")
-    expect(pending(page)).to_contain_text("Conversation “Boats”")
-
-
-def test_a_new_conversation_can_be_the_target(open_chat, alice, source):
-    page = open_chat(alice, source.channel)
-    by_button(page)
     page.locator(".target-chooser [role=option]", has_text="New conversation").first.click()
     expect(page.locator("#title")).to_have_text("New conversation")
-    expect(pending(page)).to_contain_text("Forty metres.")
-
-
-def test_choosing_can_be_left_and_the_focus_goes_back(open_chat, alice, source, target):
-    page = open_chat(alice, source.channel)
-    by_keyboard(page)
-    expect(page.locator(".target-chooser")).to_be_visible()
-    page.keyboard.press("Escape")
-    expect(page.locator(".target-chooser")).to_have_count(0)
-    expect(answer_row(page)).to_be_focused()
-    expect(pending(page)).to_have_count(0)
+    expect(pending(page)).to_contain_text("Conversation “Boats”")
 
 
 def test_main_and_tasks_offer_no_quoting(open_chat, alice, source):
@@ -225,16 +239,17 @@ def test_a_refused_send_comes_back_whole(open_chat, alice, emulator, source, tar
 
 
 def test_words_that_are_taken_back_bring_their_card(open_chat, alice, emulator, source, target):
-    emulator.set_pace("held")
+    emulator.answer(text("I see."), hold="first")
+    emulator.answer(text("I see that too."))
     page = open_chat(alice, source.channel)
     by_button(page)
-    choose(page, "Lakes")
+    chosen(page, "Lakes")
     page.locator("#words-box").fill("First")
     page.keyboard.press("Enter")
     expect(page.locator("#stop")).to_be_visible()
     page.locator("#conversations a", has_text="Boats").click()
     by_button(page)
-    choose(page, "Lakes")
+    chosen(page, "Lakes")
     page.locator("#words-box").fill("Second")
     page.keyboard.press("Enter")
     queued = page.locator('.on-its-way[data-fate="queued"]')
@@ -242,7 +257,8 @@ def test_words_that_are_taken_back_bring_their_card(open_chat, alice, emulator, 
     queued.get_by_role("button", name="Take back").click()
     expect(page.locator("#words-box")).to_have_value("Second")
     expect(pending(page)).to_contain_text("Message from “Boats”")
-    emulator.release()
+    emulator.release("first")
+    expect(answers(page)).to_have_text("I see.")
 
 
 def quoted_already(source: Thread, target: Thread, message: Message | None = None) -> None:
@@ -253,16 +269,7 @@ def quoted_already(source: Thread, target: Thread, message: Message | None = Non
     take_in(target)
 
 
-def test_a_card_in_the_timeline_leads_to_the_message(open_chat, alice, emulator, source, target):
-    message = source.messages.get(role="assistant")
-    quoted_already(source, target, message)
-    page = open_chat(alice, target.channel)
-    page.locator(".quote-card a").click()
-    expect(page).to_have_url(re.compile(rf"/c/{source.channel}/$"))
-    expect(page.locator(f'[data-message="{message.pk}"]')).to_be_focused()
-
-
-def test_a_card_leads_far_back_into_a_long_conversation(open_chat, alice, emulator, source, target):
+def test_a_card_leads_far_back_into_a_long_conversation(open_chat, alice, server, emulator, source, target):
     message = source.messages.get(role="assistant")
     quoted_already(source, target, message)
     say_many(source, 450)
@@ -273,6 +280,10 @@ def test_a_card_leads_far_back_into_a_long_conversation(open_chat, alice, emulat
     # The rest of the conversation is read on from there, down to its end.
     page.locator("#to-latest").click()
     expect(page.locator(".message[data-message]").last).to_contain_text("message 449")
+    # So does an address that somebody kept.
+    page.goto(f"{server.url}/c/{source.channel}/#m{message.pk}")
+    page.reload()
+    expect(page.locator(f'[data-message="{message.pk}"]')).to_be_focused()
 
 
 def test_a_card_leads_into_what_was_rewound(open_chat, alice, emulator, source, target):
@@ -284,45 +295,28 @@ def test_a_card_leads_into_what_was_rewound(open_chat, alice, emulator, source, 
     expect(page.locator(f'[data-message="{message.pk}"]')).to_be_visible()
 
 
-def test_an_address_with_a_message_opens_at_it(open_chat, alice, server, source):
-    message = source.messages.get(role="user")
-    say_many(source, 150)
-    page = open_chat(alice)
-    page.goto(f"{server.url}/c/{source.channel}/#m{message.pk}")
-    connected(page)
-    expect(page.locator(f'[data-message="{message.pk}"]')).to_be_focused()
-
-
-@pytest.mark.parametrize("gone", ["the message", "the conversation", "the conversation, deleted a moment ago"])
-def test_a_card_says_when_its_source_is_gone(open_chat, alice, emulator, source, target, gone):
-    quoted_already(source, target, source.messages.get(role="assistant") if "message" in gone else None)
-    {
-        "the message": lambda: Message.objects.filter(thread=source, role="assistant").delete(),
-        "the conversation": lambda: erase(source, acting_user=alice),
-        "the conversation, deleted a moment ago": lambda: whole.delete(alice, source.channel),
-    }[gone]()
+def test_a_card_says_when_its_source_is_gone(open_chat, alice, emulator, source, target):
+    erased, deleted = create_thread(alice, title="Erased"), create_thread(alice, title="Deleted")
+    for thread in (source, erased, deleted):
+        quoted_already(thread, target, source.messages.get(role="assistant") if thread == source else None)
+    Message.objects.filter(thread=source, role="assistant").delete()
+    erase(erased, acting_user=alice)
+    whole.delete(alice, deleted.channel)
     page = open_chat(alice, target.channel, refusals=True)
-    card = page.locator(".quote-card")
-    card.locator("a").click()
-    sentence = (
-        "The quoted message is not there any more." if gone == "the message" else "The quoted conversation was deleted."
-    )
-    expect(card).to_contain_text(sentence)
-    expect(page.locator("#title")).to_have_text("Lakes")
+    cards = page.locator(".quote-card")
+    for place, sentence in enumerate(
+        [
+            "The quoted message is not there any more.",
+            "The quoted conversation was deleted.",
+            "The quoted conversation was deleted.",
+        ]
+    ):
+        cards.nth(place).locator("a").click()
+        expect(cards.nth(place)).to_contain_text(sentence)
+        expect(page.locator("#title")).to_have_text("Lakes")
 
 
-def test_a_card_lasts_as_long_as_the_tab(open_chat, alice, source, target):
-    page = open_chat(alice, source.channel)
-    by_button(page)
-    choose(page, "Lakes")
-    expect(pending(page)).to_have_count(1)
-    page.reload()
-    connected(page)
-    expect(pending(page)).to_contain_text("Forty metres.")
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("device", ["desk", "phone"])
+@pytest.mark.parametrize(("device", "scheme"), [("desk", "light"), ("phone", "dark")])
 def test_quoting_is_accessible_and_fits(open_chat, alice, emulator, source, target, scheme, device):
     create_thread(
         alice, title="A very long title about lakes and boats that has no end " * 3, scope="isolated", category="work"
