@@ -10,6 +10,7 @@ export class Conversations {
   /** `onOpen(channel)` for a plain click, links work by themselves otherwise; `onMenu(thread, {at, from})`. */
   constructor({ nav, search, archivedButton, onOpen, onMenu, onRename, onDelete, onError }) {
     Object.assign(this, { nav, search, archivedButton, onOpen, onMenu, onRename, onDelete, onError });
+    this.lines = new Map(); // channel -> {key: what it shows, node}
     this.first = { threads: [], has_more: false };
     this.older = [];
     this.current = "";
@@ -102,6 +103,10 @@ export class Conversations {
 
   /** One thread's own view is newer than the list's. */
   updateThread(view) {
+    const rows = [...this.first.threads, ...this.older, ...(this.found?.threads ?? [])];
+    const known = rows.filter((row) => row.channel === view.channel);
+    // An answer that grows changes nothing here, ten times a second.
+    if (known.every((row) => row === view || JSON.stringify(row) === JSON.stringify(view))) return;
     const replace = (rows) => rows.map((row) => (row.channel === view.channel ? view : row));
     this.first = { ...this.first, threads: replace(this.first.threads) };
     this.older = replace(this.older);
@@ -185,6 +190,8 @@ export class Conversations {
         ? element("button", { class: "button more", type: "button", onclick: () => this.more() }, say("more_conversations"))
         : "",
     );
+    const shown = new Set(threads.map((thread) => thread.channel));
+    for (const channel of [...this.lines.keys()]) if (!shown.has(channel)) this.lines.delete(channel);
     this.nav.scrollTop = place;
     if (focused) {
       this.nav.querySelector(`a[data-channel="${focused}"]`)?.focus({ preventScroll: true });
@@ -206,7 +213,17 @@ export class Conversations {
     return [...groups].map(([name, rows]) => [say(name), rows]);
   }
 
+  /** A row that is as it was stays the same node: a menu that hangs on it, and the focus, stay with it. */
   line(thread) {
+    const key = JSON.stringify([thread, thread.channel === this.current]);
+    const known = this.lines.get(thread.channel);
+    if (known?.key === key) return known.node;
+    const node = this.buildLine(thread);
+    this.lines.set(thread.channel, { key, node });
+    return node;
+  }
+
+  buildLine(thread) {
     const name = titleOf(thread);
     const state = thread.state === "running" ? "running" : thread.state === "waiting" ? "waiting" : "";
     const said = { running: say("running"), waiting: say("waiting_for_you") }[state];

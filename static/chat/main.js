@@ -1,21 +1,23 @@
 // The chat page: puts its parts together and hands frames round.
 
 import { Alerts } from "./alerts.js";
+import { Announcer } from "./announcer.js";
 import { Composer } from "./composer.js";
 import { Connection } from "./connection.js";
-import { Conversation, newKey, quoted } from "./conversation.js";
+import { Conversation } from "./conversation.js";
 import { Conversations, titleOf } from "./conversations.js";
 import { closeOnBackdrop } from "./dialogs.js";
 import { Drawer } from "./drawer.js";
 import { element } from "./elements.js";
 import { badgesOf, changeLevel, NewLevel } from "./levels.js";
 import { closeLikeMenu, closeMenu } from "./menu.js";
-import { copyText } from "./clipboard.js";
 import { offers, openMessageMenu } from "./message_actions.js";
 import { Meter } from "./meter.js";
 import { Quoting } from "./quoting.js";
 import { request } from "./requests.js";
+import { rowActions } from "./row_actions.js";
 import { Follower } from "./scrolling.js";
+import { Sending } from "./sending.js";
 import { listen, nameKeys } from "./shortcuts.js";
 import { Timeline } from "./timeline.js";
 import { Toasts } from "./toasts.js";
@@ -24,53 +26,24 @@ import { WholeConversation } from "./whole.js";
 import { page, say } from "./words.js";
 
 const KEPT_CONVERSATIONS = 8; // shown at once on return, brought up to date by events
-const ANNOUNCED_MAX_CHARS = 400;
 
 const byId = (id) => document.getElementById(id);
-
-/** What rows of the timeline can ask for. */
-const actions = {
-  state: () => current?.state ?? null,
-  answer(call, text) {
-    if (current && !current.answer(call, text)) alerts.show("error", say("failed"));
-  },
-  earlier: () => current?.earlier(),
-  later: () => current?.later(),
-  copy: (message) => copyText(message.text),
-  edit(message) {
-    if (offers(message, current?.state).has("edit")) timeline.edit(message, (text) => revise(`messages/${message.id}/edit/`, { text, key: newKey() }));
-    else alerts.show("error", say("at_work"));
-  },
-  retry: () => revise("retry/", { key: newKey() }),
-  async rewind(message) {
-    if (!(await revise(`messages/${message.id}/rewind/`))) return;
-    byId("announcer").textContent = say("rewound_now");
-    composer.box.focus();
-  },
-  undoRewind: () => revise("undo-rewind/"),
-  quote: (message) => quoting.message(message),
-  quoteCard: (card) => quoting.quotes.card(card),
-  async fork(message) {
-    const thread = await ask(`messages/${message.id}/fork/`, { method: "POST" });
-    if (!thread) return;
-    go(thread.channel);
-    toasts.show(say("forked_toast", { title: titleOf(thread) }));
-  },
-  async takeBack(item) {
-    const taken = await ask(`queued/${item.id}/`, { method: "DELETE" });
-    if (taken) comesBack(current, taken);
-  },
-  async wholeText(messageId) {
-    return (await ask(`messages/${messageId}/`))?.text ?? null;
-  },
-  async summary(ordinal) {
-    return (await ask(`generations/${ordinal}/`))?.summary ?? null;
-  },
-};
 
 const alerts = new Alerts(byId("alerts"));
 const toasts = new Toasts(byId("toasts"), () => composer.box.focus());
 const drawer = new Drawer(document.body, byId("sidebar"), byId("backdrop"), byId("open-drawer"), byId("close-drawer"));
+const actions = rowActions({
+  current: () => current,
+  ask,
+  edit: (message, onSend) => timeline.edit(message, onSend),
+  go,
+  quoting: () => quoting,
+  comesBack: (taken) => sending.comesBack(current, taken),
+  toBox: () => composer.box.focus(),
+  announce: (text) => announcer.say(text),
+  refuse: (name) => alerts.show("error", say(name)),
+  told: (text) => toasts.show(text),
+});
 const timeline = new Timeline(byId("timeline"), actions);
 const follower = new Follower(byId("scroller"), byId("to-latest"), (edge) => (edge === "start" ? current?.earlier() : current?.later()));
 const walker = new Walker(byId("scroller"), byId("timeline"), openMenuOf);
@@ -92,7 +65,7 @@ const quoting = new Quoting({
   current: () => current,
   go,
   toBox: () => composer.box.focus(),
-  begin: createAndSend,
+  begin: (text) => sending.begin(text),
   onError: showError,
 });
 const conversations = new Conversations({
@@ -123,13 +96,26 @@ const composer = new Composer({
   counter: byId("counter"),
   sendButton: byId("send"),
   stopButton: byId("stop"),
-  onSend: send,
+  onSend: (text) => sending.send(text),
   onStop: stop,
 });
+const sending = new Sending({
+  composer,
+  quotes: quoting.quotes,
+  current: () => current,
+  level: newLevel,
+  onBegun(channel) {
+    history.pushState({ channel }, "", `${page.home}c/${channel}/`);
+    show(channel);
+  },
+  onChange: draw,
+  onSend: () => alerts.hide("error"),
+  onError: showError,
+});
+const announcer = new Announcer(byId("announcer"));
 
 let kept = new Map(); // channel -> Conversation, the last used last
 let current = null; // null: a conversation that does not exist yet
-let creating = false;
 let signedOut = false;
 
 // Going from one conversation to another
@@ -182,7 +168,7 @@ document.addEventListener("click", (event) => {
 
 function changed(conversation, change) {
   if (conversation !== current) return;
-  if (change.before) announce(change.before, conversation.state);
+  if (change.before) announcer.changed(change.before, conversation.state);
   if (change.before?.turn && !conversation.state?.turn) meter.refresh();
   if (change.found) follower.following = false;
   draw(change);
@@ -235,76 +221,7 @@ function drawBadges(state) {
   byId("badges").replaceChildren(...(state ? badgesOf(state.thread) : current ? [] : [newLevel.button()]));
 }
 
-/** For screen readers: that an answer began, and what it says once it is whole. */
-function announce(before, state) {
-  if (before === state || !state) return;
-  if (!before.turn && state.turn) byId("announcer").textContent = say("answer_begins");
-  const last = state.messages.at(-1);
-  const known = before.messages.find((message) => message.id === last?.id);
-  if (last?.role === "assistant" && last.state === "complete" && known?.state === "streaming") {
-    byId("announcer").textContent = `${say("assistant")}: ${last.text.slice(0, ANNOUNCED_MAX_CHARS)}`;
-  }
-  if (last?.notice && !known) byId("announcer").textContent = last.text;
-}
-
 // What the person does
-
-function send(text) {
-  if (!text.trim()) return false;
-  alerts.hide("error");
-  if (!current) {
-    createAndSend(text);
-    return true;
-  }
-  if (new TextEncoder().encode(text).length > page.frameLimit - 4096) sendByRequest(current, text);
-  else current.send(text, quoting.quotes.take(current.channel));
-  return true;
-}
-
-async function createAndSend(text) {
-  if (creating) {
-    composer.giveBack(text);
-    return;
-  }
-  creating = true;
-  try {
-    const thread = await request("/api/threads/", { method: "POST", body: newLevel.level });
-    newLevel.reset();
-    if (current) return; // the person went elsewhere meanwhile; the words are in the box below
-    history.pushState({ channel: thread.channel }, "", `${page.home}c/${thread.channel}/`);
-    show(thread.channel);
-    send(text);
-    text = "";
-  } catch (error) {
-    showError(error);
-  } finally {
-    creating = false;
-    if (text) composer.giveBack(text);
-  }
-}
-
-/** Words that are too long for a frame of the socket, and perhaps not for the conversation. */
-async function sendByRequest(conversation, text) {
-  const key = newKey();
-  const quote = quoting.quotes.take(conversation.channel);
-  conversation.pending = [...conversation.pending, { key, text, quote }];
-  draw({ sent: true });
-  try {
-    await request(`/api/threads/${conversation.channel}/messages/`, { method: "POST", body: { key, text, ...quoted(quote) } });
-  } catch (error) {
-    showError(error);
-    comesBack(conversation, { text, quote }, error);
-  }
-  conversation.settle(key);
-  if (conversation === current) draw();
-}
-
-/** What was not sent stands on its own conversation's composer again, words and card. */
-function comesBack(conversation, { text, quote }, refusal) {
-  if (conversation === current) composer.giveBack(text);
-  else composer.keepFor(conversation.channel, text);
-  quoting.quotes.giveBack(conversation.channel, quote, refusal);
-}
 
 async function narrow(thread) {
   try {
@@ -333,11 +250,6 @@ async function ask(rest, how) {
     showError(error);
     return null;
   }
-}
-
-/** Change what stands: the conversation itself arrives by the socket. Resolves to whether it was done. */
-async function revise(rest, body) {
-  return (await ask(rest, { method: "POST", body })) !== null;
 }
 
 function openMenuOf(id, node, at) {
@@ -424,7 +336,7 @@ const frames = {
     const item = conversation?.settle(frame.key);
     if (!item) return;
     alerts.show("error", `${frame.reason} ${say("back_to_you")}`);
-    comesBack(conversation, item, frame);
+    sending.comesBack(conversation, item, frame);
     if (conversation === current) draw();
   },
   error(frame) {
