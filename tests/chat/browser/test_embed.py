@@ -173,7 +173,8 @@ def test_what_cannot_be_done_is_answered_with_a_reason(desk, target, quote):
     assert not InboxItem.objects.exists()
 
 
-def test_another_window_and_another_origin_are_refused(desk, server, target, quote):
+def test_another_window_and_another_origin_are_refused(desk, server, target, quote, emulator):
+    emulator.answer(text("Aye."))
     page, chat, stranger = desk
     # A window that does not embed the page, of an origin that nobody named.
     for kind in ("quoteRequest", "openQuote", "reveal", "send"):
@@ -200,7 +201,8 @@ def test_another_window_and_another_origin_are_refused(desk, server, target, quo
     )
     page.evaluate("tell({ id: 2, type: 'unknown' }); tell({ id: 3, maxclaw: 2, type: 'send', text: 'of no version' })")
     answer_to(page, {"id": 4, "type": "send", "channel": target.channel, "text": "words of the desk"})
-    expect(chat.locator(".from-user").first).to_contain_text("words of the desk")
+    expect(chat.locator('.from-assistant[data-state="complete"]')).to_contain_text("Aye.")
+    expect(chat.locator(".from-user")).to_have_count(1)
     assert chat.evaluate("[carried, others.origin, none.origin]") == [[], None, None]
     assert list(InboxItem.objects.values_list("text", flat=True)) == ["words of the desk"]
     expect(chat.locator("dialog[open]")).to_have_count(0)
