@@ -17,7 +17,7 @@ from django.db.models import OuterRef, Subquery
 from django.utils import translation
 from django.utils.translation import gettext as _
 
-from agent import meter, opening, summary
+from agent import meter, opening, quoting, summary
 from agent.events import Event, emit_all
 from agent.safe_point import append_notice
 from agent.summary import Standing, Summary
@@ -243,7 +243,7 @@ def pages(rows: list[Message], model: Model) -> list[str]:
     page: list[str] = []
     room = PAGE_TOKENS
     for row in rows:
-        line = f"m:{row.pk} {row.role}: {head_and_tail(row.text, ROW_MAX_CHARS, ' [...] ')}"
+        line = f"m:{row.pk} {row.role}: {_shown(row)}"
         tokens = estimate_tokens(line, model)
         if page and tokens > room:
             found.append("\n\n".join(page))
@@ -251,6 +251,13 @@ def pages(rows: list[Message], model: Model) -> list[str]:
         page.append(line)
         room -= tokens
     return [*found, "\n\n".join(page)] if page else found
+
+
+def _shown(row: Message) -> str:
+    """What a row says, and what it quotes: the summary's model sees neither otherwise."""
+    said = head_and_tail(row.text, ROW_MAX_CHARS, " [...] ")
+    quote = row.meta.get("quote")
+    return f"{said}\n{head_and_tail(quoting.note(quote), ROW_MAX_CHARS, ' [...] ')}" if quote else said
 
 
 def commit(

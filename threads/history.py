@@ -120,11 +120,20 @@ def _page(thread: Thread, newest: list[Message]) -> HistoryPage:
     return HistoryPage("\n\n".join([top.rstrip(), *reversed(shown), end]), before)
 
 
+def _quoted(row: Message) -> str:
+    """That a row quotes, and from where; what it quotes is read with the row itself."""
+    quote = row.meta.get("quote")
+    if not quote:
+        return ""
+    what = f"m:{quote['message_id']} of conversation" if quote["kind"] == "message" else "the conversation"
+    return f"\n[quotes {what} {quote['channel']}: message_context_read(message_id={row.pk}) shows it]"
+
+
 def _row(row: Message) -> str:
     def gap(left_out: int) -> str:
         return f" [... {left_out:,} of {len(row.text):,} characters left out ...] "
 
     text = row.text or ("(a tool call)" if row.role == Message.Role.ASSISTANT else "(no text)")
-    body = head_and_tail(text, ROW_MAX_CHARS, gap)
+    body = head_and_tail(text, ROW_MAX_CHARS, gap) + _quoted(row)
     when = f"{row.created:%Y-%m-%d %H:%M} UTC"
     return f"[m:{row.pk}] {ROLE_NAMES[Message.Role(row.role)]}, generation {row.generation_id}, {when}:\n{body}"

@@ -41,7 +41,7 @@ def message_context_read(viewer: Viewer, message_id: object, view: str = AUDIT_V
         raise HistoryRefused(f'There is no view "{view[:40]}". Use view="{AUDIT_VIEW}".')
     row = _find(viewer, message_id)
     check_readable(viewer, row.thread)
-    original = "".join(part.heading + part.text for part in parts_of(row.text, row.wire))
+    original = "".join(part.heading + part.text for part in parts_of(row.text, row.wire)) + _quoted(row)
     if not 0 <= offset < max(len(original), 1):
         raise HistoryRefused(
             f"Offset {offset:,} is outside of message {row.pk}, which has {len(original):,} characters. Give an offset "
@@ -55,6 +55,16 @@ def message_context_read(viewer: Viewer, message_id: object, view: str = AUDIT_V
     if begin or end < len(original):
         lines.append(_position(row, begin, end, len(original)))
     return "\n".join(lines)
+
+
+def _quoted(row: Message) -> str:
+    """What a user's words quoted, after them: it is this conversation's since, whatever became of its source."""
+    quote = row.meta.get("quote")
+    if not quote:
+        return ""
+    if quote["kind"] != "message":
+        return f"\n\n[quoted with it: the conversation {quote['channel']}, generation {quote['generation']}]"
+    return f"\n\n[quoted with it: m:{quote['message_id']} of conversation {quote['channel']}]\n{quote['text']}"
 
 
 def parts_of(text: str, wire: str | None) -> list[Part]:
