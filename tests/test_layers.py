@@ -51,7 +51,5 @@ def test_a_key_that_points_up_or_sideways_would_be_found():
 
 
 def test_every_app_of_ours_has_a_layer():
-    ours = {
-        config.label for config in apps.get_app_configs() if Path(config.path).parent == settings.BASE_DIR
-    }
+    ours = {config.label for config in apps.get_app_configs() if Path(config.path).parent == settings.BASE_DIR}
     assert {label for label in ours if level_of(label) is None} == {"maxclaw"}

@@ -8,7 +8,6 @@ import maxclaw.clock
 
 
 class Migration(migrations.Migration):
-
     initial = True
 
     dependencies = [
@@ -17,57 +16,115 @@ class Migration(migrations.Migration):
 
     operations = [
         migrations.CreateModel(
-            name='RequestHeader',
+            name="RequestHeader",
             fields=[
-                ('sha256', models.CharField(max_length=64, primary_key=True, serialize=False)),
-                ('text', models.TextField()),
-                ('created', models.DateTimeField(default=maxclaw.clock.now)),
+                ("sha256", models.CharField(max_length=64, primary_key=True, serialize=False)),
+                ("text", models.TextField()),
+                ("created", models.DateTimeField(default=maxclaw.clock.now)),
             ],
             options={
-                'verbose_name': 'request header',
-                'verbose_name_plural': 'request headers',
+                "verbose_name": "request header",
+                "verbose_name_plural": "request headers",
             },
         ),
         migrations.CreateModel(
-            name='ModelCall',
+            name="ModelCall",
             fields=[
-                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('purpose', models.CharField(choices=[('turn', 'turn'), ('compaction', 'compaction'), ('answer', 'search answer'), ('steward', 'steward'), ('shadow', 'shadow'), ('comparison', 'comparison'), ('review', 'document review')], max_length=20)),
-                ('thread_id', models.BigIntegerField(null=True)),
-                ('generation_id', models.BigIntegerField(null=True)),
-                ('model', models.CharField(help_text='name in the catalog', max_length=100)),
-                ('body_sha256', models.CharField(max_length=64)),
-                ('last_message_id', models.BigIntegerField(null=True)),
-                ('answer_message_id', models.BigIntegerField(null=True)),
-                ('cut', models.IntegerField(default=0)),
-                ('thinking_from', models.BigIntegerField(default=0, help_text='thinking is sent of rows with at least this id')),
-                ('anchors', models.JSONField(default=list)),
-                ('max_tokens', models.IntegerField()),
-                ('attempt', models.SmallIntegerField(default=1)),
-                ('reserved_tokens', models.IntegerField(default=0, help_text='estimate that holds its place in the budget')),
-                ('reserved_cost', models.DecimalField(decimal_places=8, max_digits=14, null=True)),
-                ('input_tokens', models.IntegerField(null=True)),
-                ('output_tokens', models.IntegerField(null=True)),
-                ('cache_read_tokens', models.IntegerField(null=True)),
-                ('cache_write_5m_tokens', models.IntegerField(null=True)),
-                ('cache_write_1h_tokens', models.IntegerField(null=True)),
-                ('started', models.DateTimeField(default=maxclaw.clock.now)),
-                ('first_token_ms', models.IntegerField(null=True)),
-                ('total_ms', models.IntegerField(null=True)),
-                ('prices', models.JSONField(help_text='dollars for each million tokens when the call was made', null=True)),
-                ('cost', models.DecimalField(decimal_places=8, max_digits=14, null=True)),
-                ('outcome', models.CharField(blank=True, choices=[('complete', 'complete'), ('cut', 'cut at the output limit'), ('interrupted', 'interrupted'), ('transient', 'transient error'), ('credential', 'credential error'), ('context_full', 'context full'), ('output_cap', 'output cap'), ('unknown', 'unknown error')], default='', max_length=20)),
-                ('stop_reason', models.CharField(blank=True, default='', max_length=40)),
-                ('status_code', models.SmallIntegerField(null=True)),
-                ('request_id', models.CharField(blank=True, default='', max_length=100)),
-                ('error', models.TextField(blank=True, default='')),
-                ('owner', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
-                ('header', models.ForeignKey(on_delete=django.db.models.deletion.PROTECT, related_name='+', to='llm.requestheader')),
+                ("id", models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name="ID")),
+                (
+                    "purpose",
+                    models.CharField(
+                        choices=[
+                            ("turn", "turn"),
+                            ("compaction", "compaction"),
+                            ("answer", "search answer"),
+                            ("steward", "steward"),
+                            ("shadow", "shadow"),
+                            ("comparison", "comparison"),
+                            ("review", "document review"),
+                        ],
+                        max_length=20,
+                    ),
+                ),
+                ("thread_id", models.BigIntegerField(null=True)),
+                ("generation_id", models.BigIntegerField(null=True)),
+                ("model", models.CharField(help_text="name in the catalog", max_length=100)),
+                ("body_sha256", models.CharField(max_length=64)),
+                ("last_message_id", models.BigIntegerField(null=True)),
+                ("answer_message_id", models.BigIntegerField(null=True)),
+                ("cut", models.IntegerField(default=0)),
+                (
+                    "thinking_from",
+                    models.BigIntegerField(default=0, help_text="thinking is sent of rows with at least this id"),
+                ),
+                ("anchors", models.JSONField(default=list)),
+                ("max_tokens", models.IntegerField()),
+                ("attempt", models.SmallIntegerField(default=1)),
+                (
+                    "reserved_tokens",
+                    models.IntegerField(default=0, help_text="estimate that holds its place in the budget"),
+                ),
+                ("reserved_cost", models.DecimalField(decimal_places=8, max_digits=14, null=True)),
+                ("input_tokens", models.IntegerField(null=True)),
+                ("output_tokens", models.IntegerField(null=True)),
+                ("cache_read_tokens", models.IntegerField(null=True)),
+                ("cache_write_5m_tokens", models.IntegerField(null=True)),
+                ("cache_write_1h_tokens", models.IntegerField(null=True)),
+                ("started", models.DateTimeField(default=maxclaw.clock.now)),
+                ("first_token_ms", models.IntegerField(null=True)),
+                ("total_ms", models.IntegerField(null=True)),
+                (
+                    "prices",
+                    models.JSONField(help_text="dollars for each million tokens when the call was made", null=True),
+                ),
+                ("cost", models.DecimalField(decimal_places=8, max_digits=14, null=True)),
+                (
+                    "outcome",
+                    models.CharField(
+                        blank=True,
+                        choices=[
+                            ("complete", "complete"),
+                            ("cut", "cut at the output limit"),
+                            ("interrupted", "interrupted"),
+                            ("transient", "transient error"),
+                            ("credential", "credential error"),
+                            ("context_full", "context full"),
+                            ("output_cap", "output cap"),
+                            ("unknown", "unknown error"),
+                        ],
+                        default="",
+                        max_length=20,
+                    ),
+                ),
+                ("stop_reason", models.CharField(blank=True, default="", max_length=40)),
+                ("status_code", models.SmallIntegerField(null=True)),
+                ("request_id", models.CharField(blank=True, default="", max_length=100)),
+                ("error", models.TextField(blank=True, default="")),
+                (
+                    "owner",
+                    models.ForeignKey(
+                        null=True,
+                        on_delete=django.db.models.deletion.SET_NULL,
+                        related_name="+",
+                        to=settings.AUTH_USER_MODEL,
+                    ),
+                ),
+                (
+                    "header",
+                    models.ForeignKey(
+                        on_delete=django.db.models.deletion.PROTECT, related_name="+", to="llm.requestheader"
+                    ),
+                ),
             ],
             options={
-                'verbose_name': 'model call',
-                'verbose_name_plural': 'model calls',
-                'indexes': [models.Index(fields=['generation_id', 'purpose', '-id'], name='modelcall_generation'), models.Index(fields=['thread_id', '-id'], name='modelcall_thread'), models.Index(fields=['owner', 'started'], name='modelcall_owner_day'), models.Index(fields=['started'], name='modelcall_day')],
+                "verbose_name": "model call",
+                "verbose_name_plural": "model calls",
+                "indexes": [
+                    models.Index(fields=["generation_id", "purpose", "-id"], name="modelcall_generation"),
+                    models.Index(fields=["thread_id", "-id"], name="modelcall_thread"),
+                    models.Index(fields=["owner", "started"], name="modelcall_owner_day"),
+                    models.Index(fields=["started"], name="modelcall_day"),
+                ],
             },
         ),
     ]

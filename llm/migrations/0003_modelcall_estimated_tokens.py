@@ -4,15 +4,16 @@ from django.db import migrations, models
 
 
 class Migration(migrations.Migration):
-
     dependencies = [
-        ('llm', '0002_vector_extension'),
+        ("llm", "0002_vector_extension"),
     ]
 
     operations = [
         migrations.AddField(
-            model_name='modelcall',
-            name='estimated_tokens',
-            field=models.IntegerField(help_text='the prompt by general estimate; usage corrects later estimates by it', null=True),
+            model_name="modelcall",
+            name="estimated_tokens",
+            field=models.IntegerField(
+                help_text="the prompt by general estimate; usage corrects later estimates by it", null=True
+            ),
         ),
     ]
