@@ -213,13 +213,13 @@ class Message(models.Model):
 
 
 class MessageGrams(models.Model):
-    """What a long message's `search_text` holds, hashed, see `threads.message_grams`. Written with the message, by
+    """What a long message's `search_text` is made of, see `threads.message_grams`. Written with the message, by
     the module that writes messages; ids alone are read from it."""
 
     message = models.OneToOneField(Message, primary_key=True, on_delete=models.CASCADE, related_name="+")
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", db_index=False)
     thread = models.ForeignKey(Thread, on_delete=models.CASCADE, related_name="+")
-    grams = ArrayField(models.SmallIntegerField(), help_text=_("the thread's as the first one, below zero"))
+    grams = ArrayField(models.IntegerField(), help_text=_("the thread's as the first one, below zero"))
 
     class Meta:
         # No pending list: it makes an insert cheaper and every search behind it slower.

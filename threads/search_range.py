@@ -25,9 +25,8 @@ COUNT_MAX = 1_000
 SHORT_MAX = 20_000
 CANDIDATES_MAX = 2_000
 # Long texts are compared in the database: all of them where there are few, so that they are counted exactly.
-RECHECKED_AT_ONCE = 64
+RECHECKED_FIRST = 64
 RECHECKED_ALL = 256
-RECHECKED_MAX = 512
 LONG_WANTED = 40
 POPULATION_MAX = 10_000
 # Not what the framework wrote itself: its notes, and its interrupts. Results of tasks are event rows too, and content.
@@ -117,7 +116,7 @@ class Range:
             rows = self._read(sql, span, limit=SHORT_MAX + 1, **named)
             complete = complete and len(rows) <= SHORT_MAX
             short += [(row[0], row[2]) for row in self._only_shown(rows[:SHORT_MAX])]
-            for bit, candidates in enumerate(self._candidates(span, needles)):
+            for bit, candidates in enumerate(self._candidates(span, needles, CANDIDATES_MAX)):
                 complete = complete and len(candidates) < CANDIDATES_MAX
                 for id in candidates:
                     long[id] = long.get(id, 0) | 1 << bit
@@ -172,23 +171,24 @@ class Range:
 
     def _long_holding(self, span: Span, needle: str) -> tuple[list[Any], bool]:
         """Long rows that hold a needle, newest first, and whether all of them were read."""
-        candidates = self._candidates(span, [needle])[0]
-        step = RECHECKED_AT_ONCE if len(candidates) > RECHECKED_ALL else RECHECKED_ALL
+        candidates = self._candidates(span, [needle], LAST_ROW)[0]
         rows: list[Any] = []
-        for first in range(0, min(len(candidates), RECHECKED_MAX), step):
+        first, step = 0, RECHECKED_FIRST if len(candidates) > RECHECKED_ALL else RECHECKED_ALL
+        while first < len(candidates):
             rows += self._read(statements.SOME_HOLDING, span, needle=needle, ids=candidates[first : first + step])
-            if len(rows) >= LONG_WANTED and step == RECHECKED_AT_ONCE:
-                return rows, first + step >= len(candidates)
-        return rows, len(candidates) <= RECHECKED_MAX
+            first, step = first + step, step * 2
+            if len(rows) >= LONG_WANTED:
+                break
+        return rows, first >= len(candidates)
 
-    def _candidates(self, span: Span, needles: Sequence[str]) -> list[list[int]]:
-        """For each needle, ids of the indexed rows that may hold it, newest first, at most CANDIDATES_MAX."""
+    def _candidates(self, span: Span, needles: Sequence[str], limit: int) -> list[list[int]]:
+        """For each needle, ids of the indexed rows that may hold it, newest first, at most so many."""
         thread = message_grams.thread_gram(span.thread_id)
         grams = [message_grams.array([thread, *message_grams.grams_of_needle(needle)]) for needle in needles]
         found: list[list[int]] = [[] for _needle in needles]
         with connection.cursor() as cursor:
             cursor.execute(statements.BY_GRAM_INDEX)
-            for number, id in self._read(statements.CANDIDATES, span, grams=grams, limit=CANDIDATES_MAX):
+            for number, id in self._read(statements.CANDIDATES, span, grams=grams, limit=limit):
                 found[number - 1].append(id)
             cursor.execute(statements.AS_USUAL)
         return found

@@ -58,7 +58,7 @@ CANDIDATES = """
     FROM unnest(%(grams)s::text[]) WITH ORDINALITY AS needle(grams, number)
     CROSS JOIN LATERAL (
         SELECT message_id FROM threads_messagegrams
-        WHERE grams @> needle.grams::smallint[] AND owner_id = %(owner)s AND message_id <= %(upto)s
+        WHERE grams @> needle.grams::int[] AND owner_id = %(owner)s AND message_id <= %(upto)s
         ORDER BY message_id DESC LIMIT %(limit)s
     ) AS candidate
 """

@@ -231,9 +231,19 @@ def test_a_window_that_lacks_part_of_its_text_says_so_and_where_the_rest_is(thre
 
 def test_overlapping_matches_share_a_window_and_distant_ones_of_one_row_do_not(thread):
     row = result_of_tool(thread, f"{'x' * 3_000} needle needle needle {'x' * 3_000} needle {'x' * 3_000}")
-    hits = search(thread, "needle").hits
-    assert [hit.message_id for hit in hits] == [row.pk, row.pk]
-    assert hits[0].window.end <= hits[1].window.begin
+    result = search(thread, "needle")
+    assert ids(result) == [row.pk, row.pk]
+    assert result.hits[0].window.end <= result.hits[1].window.begin
+    assert (result.total, result.left_out) == (1, 0)
+
+
+def test_a_window_is_cut_between_signs(thread):
+    family = "👩\u200d👩\u200d👧\u200d👦"
+    row = result_of_tool(thread, f"{family * 300} needle {family * 300}")
+    (hit,) = search(thread, "needle").hits
+    assert hit.window.text == f"…{row.text[hit.window.begin : hit.window.end]}…"
+    assert hit.window.begin % len(family) == 0
+    assert (len(row.text) - hit.window.end) % len(family) == 0
 
 
 def test_the_bound_holds_for_many_short_rows(thread):

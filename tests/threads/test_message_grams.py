@@ -103,6 +103,19 @@ def test_a_question_of_the_index_reads_the_index_and_leaves_the_planner_as_it_wa
 
 
 @pytest.mark.django_db
+def test_a_row_behind_many_that_only_seem_to_hold_a_needle_is_found(alice):
+    thread = thread_of(alice)
+    needle = "abcabd"
+    with transaction.atomic():
+        locked = lock_thread(thread.pk)
+        seeming = NewMessage("user", text="abca " + "bcab cabd " + "." * 2_000, wire="[]")
+        held = NewMessage("user", text=f"{needle} {'.' * 2_000}", wire="[]")
+        rows = append_many(locked, live_generation(locked), [held, *[seeming] * 600])
+    found = Range(Viewer.of_thread(thread), thread).holding(needle)
+    assert (found.ids, found.complete) == ([rows[0].pk], True)
+
+
+@pytest.mark.django_db
 def test_short_rows_are_read_without_passing_by_long_ones(alice):
     thread = thread_of(alice)
     with transaction.atomic():
@@ -130,10 +143,11 @@ def test_a_text_has_every_gram_of_any_piece_of_it(text, data):
 
 
 def test_grams_fit_their_column_and_a_needle_asks_for_few():
-    assert all(0 <= gram < 2**15 for gram in grams_of("any text, 任何文字 🚀" * 50))
-    assert grams_of("ab") == grams_of_needle("") == []
+    assert all(0 <= gram < 2**24 for gram in grams_of("any text, 任何文字 🚀" * 50))
+    assert grams_of("abcabc") == [0x616263, 0x626361, 0x636162]
+    assert grams_of("ab") == grams_of("") == grams_of_needle("") == []
     assert len(grams_of_needle("a long needle of many different words, which says more than is worth asking for")) == 32
-    assert all(-(2**15) <= thread_gram(number) < 0 for number in (1, 32_768, 2**40))
+    assert all(-(2**31) <= thread_gram(number) < 0 for number in (1, 2**31 - 1, 2**31, 2**40))
 
 
 @pytest.mark.parametrize(

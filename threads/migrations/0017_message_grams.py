@@ -35,10 +35,7 @@ OWNER = """
 
 def grams_of(text):
     data = np.frombuffer(text.encode(), dtype=np.uint8).astype(np.uint32)
-    runs = (data[:-2] << np.uint32(16)) | (data[1:-1] << np.uint32(8)) | data[2:]
-    seen = np.zeros(1 << 15, dtype=bool)
-    seen[(runs * np.uint32(0x9E3779B1)) >> np.uint32(17)] = True
-    return np.flatnonzero(seen).tolist()
+    return np.unique((data[:-2] << np.uint32(16)) | (data[1:-1] << np.uint32(8)) | data[2:]).tolist()
 
 
 def index_what_is_there(apps, schema_editor):
@@ -56,10 +53,10 @@ def index_what_is_there(apps, schema_editor):
                 break
             last = rows[-1][0]
             for id, owner_id, thread_id, text in rows:
-                grams = [-1 - thread_id % (1 << 15), *grams_of(text)]
+                grams = [-1 - thread_id % (1 << 31), *grams_of(text)]
                 cursor.execute(
                     "INSERT INTO threads_messagegrams (message_id, owner_id, thread_id, grams)"
-                    " VALUES (%s, %s, %s, %s::smallint[])",
+                    " VALUES (%s, %s, %s, %s::int[])",
                     [id, owner_id, thread_id, "{" + ",".join(map(str, grams)) + "}"],
                 )
 
@@ -93,7 +90,7 @@ class Migration(migrations.Migration):
                 (
                     "grams",
                     django.contrib.postgres.fields.ArrayField(
-                        base_field=models.SmallIntegerField(),
+                        base_field=models.IntegerField(),
                         help_text="the thread's as the first one, below zero",
                         size=None,
                     ),
