@@ -1,5 +1,6 @@
 """The bridge to a page that embeds the chat: all four messages, from the right window of the right origin alone."""
 
+import itertools
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -20,6 +21,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 HOST = """<!doctype html><title>Desk</title>
 <iframe name="chat" src="{chat}" style="width: 1000px; height: 700px"></iframe>
 <iframe name="stranger" src="{stranger}"></iframe>
+<iframe name="sibling" src="/sibling"></iframe>
 <script>
   window.heard = [];
   addEventListener("message", (event) => heard.push({{ origin: event.origin, ...event.data }}));
@@ -42,7 +44,8 @@ def site(html: str) -> Iterator[str]:
             self.send_response(200)
             self.send_header("Content-Type", "text/html")
             self.end_headers()
-            self.wfile.write(pages[self.server.server_port].encode())
+            html = STRANGER if self.path == "/sibling" else pages[self.server.server_port]
+            self.wfile.write(html.encode())
 
         def log_message(self, *_args: object) -> None:
             pass
@@ -176,9 +179,10 @@ def test_what_cannot_be_done_is_answered_with_a_reason(desk, target, quote):
 def test_another_window_and_another_origin_are_refused(desk, server, target, quote, emulator):
     emulator.answer(text("Aye."))
     page, chat, stranger = desk
-    # A window that does not embed the page, of an origin that nobody named.
-    for kind in ("quoteRequest", "openQuote", "reveal", "send"):
-        stranger.evaluate(
+    sibling = page.frame("sibling")
+    # Windows that do not embed the page: of an origin that nobody named, and of the one that is named.
+    for window, kind in itertools.product((stranger, sibling), ("quoteRequest", "openQuote", "reveal", "send")):
+        window.evaluate(
             "message => tell(message)",
             {
                 "id": 1,
@@ -206,7 +210,7 @@ def test_another_window_and_another_origin_are_refused(desk, server, target, quo
     assert chat.evaluate("[carried, others.origin, none.origin]") == [[], None, None]
     assert list(InboxItem.objects.values_list("text", flat=True)) == ["words of the desk"]
     expect(chat.locator("dialog[open]")).to_have_count(0)
-    assert stranger.evaluate("heard") == []
+    assert stranger.evaluate("heard") == sibling.evaluate("heard") == []
     assert {one["id"] for one in page.evaluate("heard") if one["type"] == "answer"} == {4}
 
 
