@@ -16,6 +16,7 @@ _DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?:[ T]\d{2}:\d{2})?")
 _ROW_END = re.compile(r"\n\s*\n(?=Older messages|This is the beginning|Nothing older|[<#])")
 _CHANNEL = re.compile(r"^channel: *(\S+)", re.MULTILINE)
 _KNOWN = re.compile(r"^[ \t]*[-*>]?[ \t]*[\[(]?[fp]:\d+\b.*$", re.MULTILINE)
+_QUOTE = re.compile(r"message m:(\d+)\).*?<quote>\n(.*)\n</quote>", re.DOTALL)
 FRAMEWORK = "<framework>"
 
 
@@ -161,6 +162,8 @@ def _row(block: dict[str, Any], role: str, names: dict[str, tuple[str, dict[str,
         name = names.get(block["tool_use_id"], ("", {}))[0]
         return Row("tool", text, tool=name, is_error=bool(block.get("is_error")))
     if kind == "framework":
+        if quoted := _QUOTE.search(text):
+            return Row("unknown", quoted.group(2), message_id=int(quoted.group(1)))
         return Row("framework", re.sub(r"</?framework>", "", text).strip())
     return Row("user", text)
 

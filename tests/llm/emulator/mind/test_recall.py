@@ -174,3 +174,13 @@ def test_a_long_context_is_searched_quickly():
     started = time.monotonic()
     assert 'You said: "Item 4711 lies on shelf 55."' in talk.text("Where is item 4711?")
     assert time.monotonic() - started < 2
+
+
+def test_it_reads_what_the_user_quotes_as_material_with_an_id():
+    note = (
+        '<framework>\nThe user attached a quote: one message of another conversation, "Bikes" (channel ch-red, message '
+        "m:41).\nThe quoted message, verbatim:\n<quote>\nThe bicycle is green. It stands in the cellar.\n</quote>\n"
+        "</framework>"
+    )
+    said = Talk(*ALL).text(note, "What colour is the bicycle?")
+    assert "The bicycle is green." in said and "m:41" in said
