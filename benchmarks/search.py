@@ -8,6 +8,8 @@ questions. `grep -rlF` looks for the same words in files of the same text in the
 - p50, p95: milliseconds of the whole search, windows and counts included;
 - reading: milliseconds of finding the rows that hold the query, which is what grep does;
 - grep: milliseconds of grep, its start included; ratio: reading over grep, both p50;
+- tool p95: milliseconds of the whole tool `search_memory` in this conversation, the part by meaning included, which
+  finds no vectors here: tool results are embedded at their ends alone, and later;
 - rows: how many rows hold the query, and how many grep lists (it knows no other case of a letter).
 
 Text is made in code, or, with `--data`, taken from terminal logs, traces of tools and Chinese messages. Insert cost is
@@ -84,9 +86,10 @@ QUERIES = (
 
 @dataclass
 class Measured:
-    """Milliseconds of each search, of finding rows, and of grep; how many rows it found."""
+    """Milliseconds of each search, of the tool, of finding rows, and of grep; how many rows it found."""
 
     search: list[float] = field(default_factory=list)
+    tool: list[float] = field(default_factory=list)
     reading: list[float] = field(default_factory=list)
     grep: list[float] = field(default_factory=list)
     rows: int = 0
@@ -202,21 +205,27 @@ class Bench:
 
     def measure(self) -> dict[Query, Measured]:
         """Each query as often as asked for, its searches and greps in turn."""
+        from asgiref.sync import async_to_sync
+
+        from memory import searching
         from threads.literal_search import literal_search
         from threads.search_range import Range
         from threads.search_terms import terms_of
         from threads.visibility import Viewer
 
         viewer = Viewer.of_thread(self._thread)
+        tool_call = async_to_sync(searching.search)
         found: dict[Query, Measured] = {query: Measured() for query in QUERIES}
         for number in range(self._repeats + 1):
             for query, measured in found.items():
                 spent, result = _timed(partial(literal_search, viewer, self._thread.channel, query.text))
+                tool, _text = _timed(partial(tool_call, viewer, query.text, self._thread.channel))
                 reading, _rows = _timed(partial(_read, Range(viewer, self._thread), terms_of(query.text).whole))
                 grep, listed = _timed(partial(self._grep, query.text)) if query.literal else (None, 0)
                 if number == 0:  # the first round warms up
                     continue
                 measured.search.append(spent)
+                measured.tool.append(tool)
                 measured.reading.append(reading)
                 measured.grep += [grep] if grep is not None else []
                 measured.rows, measured.listed = result.total, listed
@@ -286,13 +295,14 @@ def _analyze() -> None:
 
 
 def _report(results: dict[int, dict[Query, Measured]], inserts: dict[str, list[float]], sizes: dict[str, int]) -> None:
-    heads = ["", "p50", "p95", "reading p50", "grep p50", "ratio", "rows", "grep's rows"]
+    heads = ["", "p50", "p95", "tool p95", "reading p50", "grep p50", "ratio", "rows", "grep's rows"]
     for size, found in results.items():
         rows = [
             [
                 query.name,
                 percentile(measured.search, 0.5),
                 percentile(measured.search, 0.95),
+                percentile(measured.tool, 0.95),
                 percentile(measured.reading, 0.5),
                 percentile(measured.grep, 0.5) if measured.grep else None,
                 measured.ratio,
@@ -314,14 +324,17 @@ def _figures(
     """The figures of the last line. Times and ratios are those of the slowest query of a kind."""
     slowest: dict[str, dict[str, float]] = {"selective": {}, "unselective": {}}
     ratios: dict[str, float] = {}
+    tool: dict[str, float] = {}
     for size, found in results.items():
         for kind, wanted in (("selective", True), ("unselective", False)):
             times = [percentile(each.search, 0.95) for query, each in found.items() if query.selective is wanted]
             slowest[kind][_name(size)] = round(max(times), 2)
+        tool[_name(size)] = round(max(percentile(each.tool, 0.95) for each in found.values()), 2)
         ratios[_name(size)] = round(max(each.ratio for each in found.values() if each.ratio is not None), 2)
     with_index, without = (percentile(spent, 0.5) for spent in inserts.values())
     return {
         "p95_ms": slowest,
+        "tool_p95_ms": tool,
         "grep_ratio": ratios,
         "index_share": (sizes["index of grams"] + sizes["table of grams"]) / sizes["text"],
         "insert_ratio": with_index / without,

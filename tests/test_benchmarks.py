@@ -32,7 +32,7 @@ FIGURES = {
         "recall",
         "result_chars_max",
     },
-    "search": {"p95_ms", "grep_ratio", "index_share", "insert_ratio"},
+    "search": {"p95_ms", "tool_p95_ms", "grep_ratio", "index_share", "insert_ratio"},
 }
 
 

@@ -255,8 +255,9 @@ def _rendered(hits: Sequence[LiteralHit], left_out: int, *, exact: bool) -> str:
     lines = [hit.text for hit in hits]
     if not hits and not left_out:
         return "No message holds these words."
-    if left_out or not exact:
-        lines.append(
-            f"{'' if exact else 'At least '}{left_out:,} more hits are not shown. Narrow the query to see them."
-        )
+    if left_out:
+        count = f"{left_out:,}" if exact else f"At least {left_out:,}"
+        lines.append(f"{count} more hits are not shown. Narrow the query to see them.")
+    elif not exact:
+        lines.append("More messages may hold these words. Narrow the query to see them.")
     return "\n".join(lines)

@@ -264,6 +264,15 @@ def test_an_inexact_count_says_that_it_is_one(thread, monkeypatch):
     assert f"At least {150 - len(result.hits)} more hits" in result.text
 
 
+def test_long_rows_that_were_not_read_for_single_words_are_mentioned(thread):
+    for number in range(30):
+        result_of_tool(thread, f"copper {number} {'.' * 3_000} harbour")
+    result = search(thread, "a harbour of copper")
+    assert not result.exact
+    assert result.total < 30
+    assert "More messages may hold these words." in result.text or "At least" in result.text
+
+
 def test_nothing_stored_is_told_from_nothing_found(thread):
     assert search(thread, "needle").nothing_stored
     say(thread, "user", "hay")
