@@ -104,8 +104,10 @@ def literal_search(viewer: Viewer, channel: str, query: str, *, only_cold: bool 
         searched = Range(viewer, readable_thread(viewer, channel), only_cold=only_cold)
         whole = searched.holding(terms.whole)
         by_words = _Words.none()
-        # Where the query itself fills the result, rows with some word of it are neither shown nor counted.
-        if len(whole.ids) < SHOWN_MAX and terms.needles and terms.needles != (terms.whole,):
+        # Where the query itself fills the result, or is one word that was found, rows with parts of it are neither
+        # shown nor counted.
+        is_enough = len(whole.ids) >= SHOWN_MAX or (terms.is_one_word and whole.ids)
+        if not is_enough and terms.needles not in ((), (terms.whole,)):
             by_words = _by_words(searched, terms, set(whole.ids))
         hits = _fill(_places(searched, terms, whole.ids, by_words))
         total = len(whole.ids) + by_words.count

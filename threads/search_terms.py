@@ -35,12 +35,14 @@ class Terms:
     """What is searched for, all but `query` folded as `search_text` is. `whole` is the query without spaces and quotes
     around it, as far as what is left is long enough: whatever holds it as given holds that too. `needles` are the
     pieces of which a text with one of its words holds one: words, or where they begin as all their forms do.
-    `compounds` are the words that are taken as they stand, such as a path."""
+    `compounds` are the words that are taken as they stand, such as a path. `is_one_word`: in a script without spaces,
+    so that its needles are pairs of signs, which say less than a word."""
 
     query: str
     whole: str
     needles: tuple[str, ...]
     compounds: tuple[str, ...]
+    is_one_word: bool
 
 
 def terms_of(query: str) -> Terms:
@@ -63,6 +65,7 @@ def terms_of(query: str) -> Terms:
         whole=fold(variants[-1]),
         needles=_needles([word for word in telling if word not in compounds], compounds),
         compounds=tuple(compounds),
+        is_one_word=len(bare.split()) == 1 and is_spaceless(bare),
     )
 
 

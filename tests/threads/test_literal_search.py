@@ -186,6 +186,13 @@ def test_words_of_a_question_without_spaces_are_found(thread):
     assert ids(search(thread, "什么时候去看的银杏？")) == [row.pk]
 
 
+def test_a_word_without_spaces_that_is_found_is_not_taken_apart(thread):
+    row = say(thread, "user", "岳麓山脚下的银杏黄了")
+    say(thread, "user", "山脚下有一家店")
+    assert ids(search(thread, "岳麓山脚下的银杏")) == [row.pk]
+    assert len(search(thread, "岳麓山脚下的枫叶").hits) == 2
+
+
 def test_a_path_is_taken_as_it_stands(thread):
     say(thread, "user", "the etc of nginx and conf")
     row = say(thread, "user", "see /etc/nginx/nginx.conf there")
