@@ -37,6 +37,7 @@ STATUS_OF_CODE = {
     "no-such-source": status.HTTP_404_NOT_FOUND,
     "bad-quote": status.HTTP_400_BAD_REQUEST,
     "empty": status.HTTP_400_BAD_REQUEST,
+    "bad-query": status.HTTP_400_BAD_REQUEST,
     "bad-key": status.HTTP_400_BAD_REQUEST,
     "too-long": status.HTTP_413_REQUEST_ENTITY_TOO_LARGE,
 }

@@ -255,3 +255,34 @@ class AnswerRequest(serializers.Serializer[dict[str, Any]]):
 
     call = serializers.IntegerField(min_value=1, max_value=2**63 - 1)
     text = Words(trim_whitespace=False, allow_blank=True)
+
+
+class SearchQuery(serializers.Serializer[dict[str, Any]]):
+    """What to search for, and where."""
+
+    q = Words(required=False, allow_blank=True, default="", help_text="Words, a name, a quotation or a question.")
+    channel = Words(
+        required=False,
+        allow_blank=True,
+        default="",
+        help_text="The conversation to search; blank: all that are open and have no category.",
+    )
+
+
+class HitShape(serializers.Serializer[dict[str, Any]]):
+    """A message that was found."""
+
+    channel = serializers.CharField()
+    title = serializers.CharField()
+    message_id = serializers.IntegerField()
+    role = serializers.ChoiceField(choices=["user", "assistant", "tool result", "event"])
+    created = serializers.DateTimeField()
+    excerpt = serializers.CharField()
+
+
+class FoundShape(serializers.Serializer[dict[str, Any]]):
+    """What a search found, best first."""
+
+    hits = HitShape(many=True)
+    left_out = serializers.IntegerField(help_text="How many finds are not among the hits.")
+    exact = serializers.BooleanField(help_text="False: at least so many are left out.")

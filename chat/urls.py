@@ -7,7 +7,7 @@ from django.contrib.auth.views import LogoutView
 from django.urls import include, path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
-from chat import api, api_details, api_levels, api_quotes, api_revising, importing, pages
+from chat import api, api_details, api_levels, api_quotes, api_revising, api_search, importing, pages, searching
 
 # The browsable schema styles its elements in place. Its script comes from an address of its own.
 schema_page = csp_update({"style-src": [UNSAFE_INLINE]})(
@@ -44,10 +44,12 @@ urlpatterns = [
     path("import/", importing.import_page, name="import"),
     path("import/<int:job>/", importing.import_state, name="import-state"),
     path("import/<int:job>/cancel/", importing.cancel_import, name="import-cancel"),
+    path("search/", searching.search_page, name="search"),
     path("language/", pages.choose_language, name="set_language"),
     path("api/threads/", api.ThreadList.as_view(), name="api-threads"),
     path("api/threads/<slug:channel>/", include(conversation)),
     path("api/quotes/preview/", api_quotes.QuotePreview.as_view(), name="api-quote-preview"),
+    path("api/search/", api_search.Search.as_view(), name="api-search"),
     path("api/schema/", SpectacularAPIView.as_view(), name="api-schema"),
     path("api/", schema_page, name="api-docs"),
 ]

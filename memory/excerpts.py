@@ -50,7 +50,7 @@ def render(
     left = room - LAST_LINE_CHARS
     lines: list[_Line] = []
     headed: set[tuple[object, ...]] = set()
-    fresh = [hit for hit in hits if not _is_shown(hit, shown)]
+    fresh = [hit for hit in hits if not is_shown(hit, shown)]
     for hit in fresh:
         line = _line(hit, needles, excerpt_chars(len(shown) + len(lines)))
         chars = len(line.text) + 1
@@ -98,10 +98,10 @@ def _heading(line: _Line, channel: str | None, *, names_generation: bool) -> str
 def _line(hit: MeaningHit, needles: Collection[str], size: int) -> _Line:
     role = ROLE_NAMES[Message.Role(hit.role)]
     before = ELLIPSIS if hit.offset else ""
-    return _Line(hit, f"m:{hit.message_id} {role}: {before}{_excerpt(hit.text, needles, size)}")
+    return _Line(hit, f"m:{hit.message_id} {role}: {before}{excerpt(hit.text, needles, size)}")
 
 
-def _excerpt(text: str, needles: Collection[str], size: int) -> str:
+def excerpt(text: str, needles: Collection[str], size: int) -> str:
     """At most `size` characters of a text, around most of the words that were asked for."""
     if len(text) <= size:
         return text
@@ -116,7 +116,7 @@ def _excerpt(text: str, needles: Collection[str], size: int) -> str:
     return window(text, begin, end, size).text
 
 
-def _is_shown(hit: MeaningHit, shown: Sequence[LiteralHit]) -> bool:
+def is_shown(hit: MeaningHit, shown: Sequence[LiteralHit]) -> bool:
     """Whether the literal part has most of these words already."""
     end = hit.offset + len(hit.text)
     overlaps = (

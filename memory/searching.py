@@ -49,11 +49,26 @@ async def search(viewer: Viewer, query: str, channel: str | None = None) -> Sear
     Raises HistoryRefused, whose text says what to change: an empty query or one shorter than the smallest term, an
     unknown channel or another owner's (one answer), one's own that the viewer's level forbids.
     """
+    facts: list[FactHit] = []
+    if channel is None:
+        terms_of(query)
+        (literal, found), facts = await asyncio.gather(
+            found_by_both(viewer, query, None), in_database(fact_hits, viewer, query)
+        )
+    else:
+        literal, found = await found_by_both(viewer, query, channel)
+    answer = await _answer(viewer, query, found, facts)
+    text = result_text(query, found, facts, literal, channel, answer)
+    if literal is None:
+        return SearchResult(text, meaning=found.hits)
+    return SearchResult(text, literal.hits, literal.left_out, found.hits)
+
+
+async def found_by_both(viewer: Viewer, query: str, channel: str | None) -> tuple[LiteralResult | None, MeaningResult]:
+    """What either part finds; the literal one only in a conversation that is named. Raises HistoryRefused."""
     terms_of(query)
     if channel is None:
-        found, facts = await asyncio.gather(_by_meaning(viewer, query, None), in_database(fact_hits, viewer, query))
-        answer = await _answer(viewer, query, found, facts)
-        return SearchResult(result_text(query, found, facts, answer=answer), meaning=found.hits)
+        return None, await _by_meaning(viewer, query, None)
     both = await asyncio.gather(
         in_database(literal_search, viewer, channel, query),
         _by_meaning(viewer, query, channel),
@@ -65,10 +80,7 @@ async def search(viewer: Viewer, query: str, channel: str | None = None) -> Sear
         raise literal
     if isinstance(by_meaning, BaseException):
         raise by_meaning
-    found = by_meaning
-    answer = await _answer(viewer, query, found, [])
-    text = result_text(query, found, [], literal, channel, answer)
-    return SearchResult(text, literal.hits, literal.left_out, found.hits)
+    return literal, by_meaning
 
 
 def result_text(

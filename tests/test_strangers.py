@@ -177,7 +177,8 @@ def ask(client, method: str, address: str, values: dict[str, Any]) -> tuple[int,
         "confirmed": True,
     }
     send = getattr(client, method)
-    data = {"before": values["message"]} if method == "get" else json.dumps(body)
+    asked = {"before": values["message"], "q": "words", "channel": values["channel"]}
+    data = asked if method == "get" else json.dumps(body)
     answer = send(address, data) if method == "get" else send(address, data, content_type="application/json")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Django's own, about reading an asynchronous stream from here

@@ -4,6 +4,8 @@ import { element, icon } from "./elements.js";
 import { number, say } from "./words.js";
 
 const QUESTION_TOOL = "ask_user_question";
+const SEARCH_TOOL = "search_memory";
+const LEFT_OUT = /^(?:\((?<cut>[\d,]+) more excerpts were cut|(?<least>At least )?(?<hits>[\d,]+) more hits are not shown)/gm;
 const PREVIEW_MAX_CHARS = 160;
 const OPEN = new Set(["pending", "running", "waiting"]);
 const ICONS = { done: "done", failed: "failed", refused: "failed", interrupted: "failed" };
@@ -17,11 +19,30 @@ function shown(value) {
   return typeof value === "string" ? value : JSON.stringify(value, null, 2);
 }
 
-function preview(values) {
-  const text = Object.values(values)
-    .map((value) => (typeof value === "string" ? value : JSON.stringify(value)))
-    .join(" · ")
-    .replace(/\s+/g, " ");
+/** What a search was asked, in words; null where its arguments are not what they should be. */
+function askedOf({ tool, arguments: given }) {
+  if (tool !== SEARCH_TOOL || typeof given?.query !== "string") return null;
+  const { query, channel } = given;
+  return typeof channel === "string" && channel ? say("searched_channel", { query, channel }) : say("searched_everywhere", { query });
+}
+
+/** How much a search gave, and what it left out as far as its text says so here. */
+function searchFoot({ tool, result }, text = result?.text) {
+  if (tool !== SEARCH_TOOL || !result || result.is_error) return "";
+  let count = 0;
+  let least = false;
+  for (const { groups } of text.matchAll(LEFT_OUT)) {
+    count += Number((groups.cut ?? groups.hits).replaceAll(",", ""));
+    least ||= Boolean(groups.least);
+  }
+  const said = [say("search_given", { chars: number(result.chars) })];
+  if (count) said.push(say(least ? "search_left_out_at_least" : "search_left_out", { count: number(count) }));
+  return said.join(" ");
+}
+
+function preview(call) {
+  const said = Object.values(call.arguments ?? {}).map((value) => (typeof value === "string" ? value : JSON.stringify(value)));
+  const text = (askedOf(call) ?? said.join(" · ")).replace(/\s+/g, " ");
   return text.length > PREVIEW_MAX_CHARS ? `${text.slice(0, PREVIEW_MAX_CHARS)}…` : text;
 }
 
@@ -57,7 +78,7 @@ function argumentsOf(call) {
   return element("dl", {}, ...entries.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, shown(value))]));
 }
 
-function resultOf(call, actions) {
+function resultOf(call, actions, foot) {
   if (call.result === null) return [element("p", { class: "cut" }, say(OPEN.has(call.status) ? "no_result" : "never_a_result"))];
   const { text, chars, message_id } = call.result;
   const place = element("pre", { tabindex: "0", "aria-label": say("result") }, text);
@@ -76,6 +97,8 @@ function resultOf(call, actions) {
         place.textContent = whole;
         place.focus({ preventScroll: true });
         said.parentElement.remove();
+        // What a search left out is said at its end, which is here only now.
+        foot.textContent = searchFoot(call, whole);
       },
     },
     say("show_all"),
@@ -89,16 +112,18 @@ function toolCard(call, { reusable, actions }) {
     {},
     icon("chevron", "chevron"),
     element("span", { class: "tool-name" }, call.tool),
-    element("span", { class: "preview" }, preview(call.arguments ?? {})),
+    element("span", { class: "preview" }, preview(call)),
     statusOf(call),
   );
+  const foot = element("p", { class: "cut search-foot" }, searchFoot(call));
   const body = element(
     "div",
     { class: "tool-body" },
     element("h4", {}, say("arguments")),
     argumentsOf(call),
     element("h4", {}, say("result")),
-    ...resultOf(call, actions),
+    ...resultOf(call, actions, foot),
+    foot.textContent ? foot : "",
   );
   if (reusable) {
     // The same card goes on: whether it is open, and the focus, are the reader's.

@@ -175,7 +175,7 @@ export class Conversations {
     const focused = this.nav.contains(document.activeElement) ? document.activeElement.dataset.channel : undefined;
     const place = this.nav.scrollTop;
     if (!threads.length) {
-      this.nav.replaceChildren(element("p", { class: "empty" }, this.nothing()));
+      this.nav.replaceChildren(element("p", { class: "empty" }, this.nothing()), this.everything());
       return;
     }
     const main = threads.filter((thread) => thread.kind === "main");
@@ -189,6 +189,7 @@ export class Conversations {
       this.hasMore
         ? element("button", { class: "button more", type: "button", onclick: () => this.more() }, say("more_conversations"))
         : "",
+      this.everything(),
     );
     const shown = new Set(threads.map((thread) => thread.channel));
     for (const channel of [...this.lines.keys()]) if (!shown.has(channel)) this.lines.delete(channel);
@@ -202,6 +203,14 @@ export class Conversations {
     const search = this.search.value.trim();
     if (search) return say("nothing_found", { query: search });
     return say(this.archived ? "no_archived" : "no_conversations");
+  }
+
+  /** From titles on to the words that were said: what Enter in the field opens too. */
+  everything() {
+    const query = this.search.value.trim();
+    if (!query) return "";
+    const href = `${page.home}search/?${new URLSearchParams({ q: query })}`;
+    return element("a", { class: "button more", href }, icon("search"), say("search_everything", { query }));
   }
 
   byAge(threads) {

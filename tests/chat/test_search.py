@@ -1,0 +1,197 @@
+"""A person's search over their own conversations: the endpoint, the page, the field in the sidebar."""
+
+import re
+
+import pytest
+from playwright.sync_api import expect
+from rest_framework.test import APIClient
+
+from llm.emulator import client as emulated
+from memory import embedding_work, hits
+from tests.chat.records import say
+from threads.lifecycle import create_thread
+from threads.models import Message, Thread
+
+# The engine works on several threads, each with a connection of its own.
+pytestmark = pytest.mark.django_db(transaction=True)
+BACKEND = "django.contrib.auth.backends.ModelBackend"
+
+
+@pytest.fixture
+def api(alice):
+    client = APIClient()
+    client.force_authenticate(alice)
+    return client
+
+
+@pytest.fixture
+def boats(alice):
+    return create_thread(alice, title="Boats")
+
+
+def found(api, **query):
+    answer = api.get("/api/search/", query)
+    assert answer.status_code == 200, answer.json()
+    return answer.json()
+
+
+def test_own_words_are_found_with_where_they_stand(api, boats):
+    message = say(boats, "The zlorpification of the mast took all day.")
+    say(boats, "Something else entirely.", Message.Role.ASSISTANT)
+    [hit] = found(api, q="zlorpification")["hits"]
+    assert hit.pop("created").startswith(str(message.created.year))
+    assert hit == {
+        "channel": boats.channel,
+        "title": "Boats",
+        "message_id": message.pk,
+        "role": "user",
+        "excerpt": "The zlorpification of the mast took all day.",
+    }
+
+
+def test_a_question_finds_what_was_meant(api, boats):
+    message = say(boats, "My daughter was born on the third of May in Lisbon.")
+    embedding_work.embed_some(boats.pk)
+    assert found(api, q="我的女儿是什么时候出生的?")["hits"][0]["message_id"] == message.pk
+
+
+@pytest.mark.parametrize("everywhere", [True, False])
+def test_each_message_is_one_hit(api, boats, everywhere):
+    words = "zlorpification of a mast. " + "Ropes and sails lie about. " * 60
+    message = say(boats, words * 3)
+    embedding_work.embed_some(boats.pk)
+    place = {} if everywhere else {"channel": boats.channel}
+    assert [hit["message_id"] for hit in found(api, q="zlorpification", **place)["hits"]] == [message.pk]
+
+
+def test_what_is_not_shown_is_counted(api, boats):
+    for number in range(hits.HITS_MAX + 7):
+        say(boats, f"zlorpification number {number}")
+    answer = found(api, q="zlorpification")
+    assert (len(answer["hits"]), answer["left_out"], answer["exact"]) == (hits.HITS_MAX, 7, True)
+
+
+def test_a_channel_narrows_the_search(api, alice, boats):
+    here = say(boats, "zlorpification here")
+    say(create_thread(alice, title="Other"), "zlorpification there")
+    assert len(found(api, q="zlorpification")["hits"]) == 2
+    narrowed = found(api, q="zlorpification", channel=boats.channel)
+    assert [hit["message_id"] for hit in narrowed["hits"]] == [here.pk]
+
+
+def test_nothing_of_another_user_is_found(api, bob):
+    say(create_thread(bob, title="Bobs"), "zlorpification of bob")
+    assert found(api, q="zlorpification") == {"hits": [], "left_out": 0, "exact": True}
+
+
+def test_anothers_channel_is_answered_like_an_unknown_one(api, client, alice, bob):
+    foreign = create_thread(bob, title="Bobs")
+    say(foreign, "zlorpification of bob")
+    answers = [api.get("/api/search/", {"q": "zlorpification", "channel": name}) for name in (foreign.channel, "none")]
+    assert [answer.status_code for answer in answers] == [404, 404]
+    assert answers[0].json() == answers[1].json()
+    assert answers[0].json()["code"] == "no-such-thread"
+    client.force_login(alice, backend=BACKEND)
+    page = client.get("/search/", {"q": "zlorpification", "channel": foreign.channel})
+    assert page.status_code == 404
+    assert "There is no such conversation." in page.content.decode() and "Bobs" not in page.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("query", "sentence"),
+    [
+        ({}, "Say what to search for."),
+        ({"q": "   "}, "Say what to search for."),
+        ({"q": "a"}, "The query is too short"),
+        ({"q": "word " * 3_000}, "The query is too long"),
+    ],
+)
+def test_a_query_that_asks_for_nothing_is_refused_with_a_sentence(api, query, sentence):
+    answer = api.get("/api/search/", query)
+    assert answer.status_code == 400
+    assert answer.json()["code"] == "bad-query" and answer.json()["reason"].startswith(sentence)
+
+
+@pytest.mark.parametrize("level", [{"scope": "isolated"}, {"category": "work"}])
+def test_a_level_keeps_its_words_from_a_search_outside(api, alice, settings, level):
+    settings.CATEGORIES = ["work"]
+    thread = create_thread(alice, title="Kept", **level)
+    say(thread, "zlorpification kept apart")
+    assert found(api, q="zlorpification")["hits"] == []
+    answer = api.get("/api/search/", {"q": "zlorpification", "channel": thread.channel})
+    assert (answer.status_code, answer.json()["code"]) == (409, "level")
+    assert "zlorpification" not in answer.content.decode()
+
+
+def test_a_deleted_conversation_is_not_found(api, boats):
+    say(boats, "zlorpification gone")
+    assert api.delete(f"/api/threads/{boats.channel}/").status_code < 300
+    assert found(api, q="zlorpification")["hits"] == []
+    assert api.get("/api/search/", {"q": "zlorpification", "channel": boats.channel}).status_code == 404
+
+
+def test_nobody_searches_without_signing_in(client):
+    assert APIClient().get("/api/search/", {"q": "word"}).status_code in (401, 403)
+    assert client.get("/search/", {"q": "word"}).status_code == 302
+
+
+def test_the_page_shows_hits_nothing_and_refusals(client, alice, boats):
+    message = say(boats, "zlorpification <b>of</b> the mast")
+    main = Thread.objects.get(owner=alice, kind=Thread.Kind.MAIN)
+    say(main, "zlorpification at home")
+    client.force_login(alice, backend=BACKEND)
+    page = client.get("/search/", {"q": "zlorpification"}).content.decode()
+    assert f'href="/c/{boats.channel}/#m{message.pk}">Boats<' in page and ">Main<" in page
+    assert "zlorpification &lt;b&gt;of&lt;/b&gt; the mast" in page
+    nothing = client.get("/search/", {"q": "quuxery"}).content.decode()
+    assert "Nothing was found for “quuxery”." in nothing
+    refused = client.get("/search/", {"q": "a"})
+    assert refused.status_code == 400 and "The query is too short" in refused.content.decode()
+    empty = client.get("/search/")
+    assert empty.status_code == 200 and 'role="alert"' not in empty.content.decode()
+
+
+def test_the_page_speaks_chinese(client, alice, boats):
+    alice.language = "zh-hans"
+    alice.save()
+    say(boats, "zlorpification")
+    client.force_login(alice, backend=BACKEND)
+    page = client.get("/search/", {"q": "zlorpification"}).content.decode()
+    assert "搜索所有消息" in page and "Search" not in re.sub("<[^>]*>", "", page)
+
+
+@pytest.mark.browser
+def test_from_the_sidebar_to_a_hit(server, alice, boats, open_tab):
+    message = say(boats, "The zlorpification of the mast took all day.")
+    page = open_tab(server, alice).page
+    page.goto(server.url)
+    page.locator("#search").fill("zlorpification")
+    expect(page.get_by_text("No title contains “zlorpification”.")).to_be_visible()
+    page.get_by_role("link", name="Search in all messages for “zlorpification”").click()
+    expect(page).to_have_url(f"{server.url}/search/?q=zlorpification")
+    page.go_back()
+    page.locator("#search").fill("zlorpification")
+    page.keyboard.press("Enter")
+    page.get_by_role("link", name="Boats").click()
+    expect(page).to_have_url(f"{server.url}/c/{boats.channel}/#m{message.pk}")
+    expect(page.locator(f'[data-message="{message.pk}"]')).to_contain_text("zlorpification")
+
+
+@pytest.mark.browser
+def test_the_card_of_a_search_says_what_was_asked_given_and_left_out(server, alice, boats, open_tab, emulator):
+    for number in range(40):
+        say(boats, f"zlorpification {number}: " + "ropes and sails " * 60)
+    arguments = {"query": "zlorpification", "channel": boats.channel}
+    emulator.answer(emulated.tool_use("search_memory", arguments))
+    emulator.answer(emulated.text("Done looking."))
+    page = open_tab(server, alice).page
+    page.goto(f"{server.url}/c/{boats.channel}/")
+    page.locator("#words-box").fill("Look it up")
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("Done looking.")).to_be_visible()
+    card = page.locator(".tool-card")
+    expect(card.locator(".preview")).to_have_text(f"“zlorpification” in {boats.channel}")
+    card.locator("summary").click()
+    expect(card.locator(".search-foot")).to_have_text(re.compile(r"^[\d,]+ characters were given\.$"))
+    card.get_by_role("button", name="Show all").click()
+    expect(card.locator(".search-foot")).to_have_text(re.compile(r"were given\. Left out: (at least )?[1-9]\d*\.$"))
