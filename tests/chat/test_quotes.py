@@ -210,5 +210,5 @@ class TestSendingByTheSocket:
 
     def test_a_confirmed_one_arrives_with_its_card(self, page, source, target, quote):
         page.send(type="send", channel=target.channel, key="k", text="Look", quote=quote, confirmed=True)
-        (queued,) = page.events(1)
+        queued = page.receive("events")["events"][0]
         assert queued["body"]["item"]["quote"] == {**quote, "title": "Boats"}

@@ -105,8 +105,8 @@ def test_no_address_of_the_conversation_tells_more(alice, source, target, model,
             address = address.replace(name, str(value))
         answer = client.get(address)
         said = b"".join(answer).decode()
-        if address.startswith("/c/"):
-            # The page lists the source itself, at its own level; of the quote it holds nothing.
+        if address.startswith("/c/") or address.endswith("/level/"):
+            # The page lists the source itself, at its own level; the other all levels there are. Of the quote: nothing.
             assert SECRET not in said and "not on its island" not in said
             continue
         assert [word for word in FORBIDDEN if word in said] == [], address
