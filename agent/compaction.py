@@ -6,6 +6,7 @@ compaction never blocks a conversation. Until the commit the old generation is l
 """
 
 import asyncio
+import json
 import logging
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -113,8 +114,11 @@ def expires(call: ModelCall) -> datetime:
     return call.started + LIFETIMES[lifetimes[-1] if lifetimes else "5m"]
 
 
-async def summarize(material: Material, *, background: bool) -> Summary:
-    """A checked summary of the generation: asked for twice at most, then made by rule. Never raises a model's error."""
+async def summarize(material: Material, *, background: bool) -> Summary | None:
+    """A checked summary of the generation: asked for twice at most, then made by rule. Never raises a model's error.
+
+    In the background, where nobody waits and a healthy context stands, a failure changes nothing: None.
+    """
     known, said = _known_ids(material), _said_by_user(material)
     missing: list[int] = []
     for _attempt in range(ATTEMPTS):
@@ -123,11 +127,19 @@ async def summarize(material: Material, *, background: bool) -> Summary:
                 text = await _ask(material, missing, background)
         except (ModelError, TimeoutError, budgets.BudgetExhausted, router.NoModelForCategory) as error:
             logger.warning("No summary of generation %s: %s.", material.generation.pk, type(error).__name__)
+            if background:
+                return None
             break
         missing = summary.missing_sections(text)
         if not missing:
             return await in_database(summary.check, text, known, said)
-    return summary.by_rule(material.rows, material.generation.summary)
+    return None if background else summary.by_rule(material.rows, opening_text(material.generation))
+
+
+def opening_text(generation: Generation) -> str:
+    """What the live generation opened with, the summary of all before it included: nothing else holds that now."""
+    blocks = json.loads(generation.opening) if generation.opening else []
+    return "\n".join(block["text"] for block in blocks)
 
 
 async def _ask(material: Material, missing: list[int], background: bool) -> str:
@@ -165,7 +177,7 @@ async def _ask_warm(material: Material, call: ModelCall, missing: list[int], bac
 async def _ask_cold(material: Material, missing: list[int], background: bool) -> str:
     """The light model writes the summary page by page: each page with the summary so far."""
     model = router.candidates(catalog.LIGHT, material.thread.category)[0]
-    text = material.generation.summary
+    text = opening_text(material.generation)
     for page in pages(material.rows, model):
         words = f"{_so_far(text)}{page}\n\n{summary.question(material.rows, missing)}"
         header = header_text(model=model, tools=[], system="You write summaries of conversations.")
@@ -319,6 +331,8 @@ async def compact_idle(thread_id: int) -> bool:
     if material is None:
         return False
     made = await summarize(material, background=True)
+    if made is None:
+        return False
     return await in_database(_commit_idle, material, made)
 
 

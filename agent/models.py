@@ -219,7 +219,7 @@ class ImportedConversation(models.Model):
         ]
 
     def __str__(self) -> str:
-        return self.source
+        return f"imported conversation {self.pk}"
 
 
 class ImportJob(models.Model):
@@ -273,4 +273,4 @@ class ImportJob(models.Model):
         indexes = [models.Index(fields=["owner", "-id"], name="importjob_owner_list")]
 
     def __str__(self) -> str:
-        return self.file_name
+        return f"import {self.pk}"

@@ -56,6 +56,7 @@ async def run(holding: Holding) -> bool:
     is resumed. Raises LeaseLost, ThreadGone."""
     material = await in_database(compaction.gather, holding.thread_id)
     made = await compaction.summarize(material, background=False)
+    assert made is not None  # only background work may come back with nothing
     return await in_database(_commit, holding, material, made)
 
 

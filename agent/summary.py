@@ -24,7 +24,7 @@ TITLES = (
     "The next step",
     "How to reach each resource used",
 )
-STANDING, QUESTIONS, RESOURCES = 2, 8, 10
+STANDING, NEXT_STEP = 2, 9
 NOTHING = "None."
 WITHDRAWN = "Withdrawn:"
 LINE_MAX_CHARS = 400
@@ -53,7 +53,14 @@ Rules:
 """
 AGAIN = "\nYour last attempt lacked section {missing}. Write all ten."
 
-_HEADING = re.compile(r"^[#*\s]*(10|[1-9])[.)、]\s*\**\s*([^\n]*)$", re.MULTILINE)
+# A number with its own title: a numbered list inside a section is no heading.
+_HEADING = re.compile(
+    "|".join(
+        rf"^[#*\s]*(?P<n{number}>{number})[.)、]\s*\**\s*{re.escape(title)}[*:：\s]*$"
+        for number, title in enumerate(TITLES, 1)
+    ),
+    re.MULTILINE | re.IGNORECASE,
+)
 _ID = re.compile(r"\s*[(\[（【]?\bm:(\d+)\b[)\]）】]?")
 _QUOTATION = re.compile(r'"([^"\n]{2,})"|“([^”\n]{2,})”|「([^」\n]{2,})」')
 _QUOTED_LINE = re.compile(r'["“「](?P<words>[^"”」\n]{2,})["”」].*?m:(?P<id>\d+)')
@@ -91,7 +98,7 @@ def index(rows: Sequence[Message]) -> str:
 
 def missing_sections(text: str) -> list[int]:
     """Numbers of the sections that a summary lacks, or that stand out of order."""
-    found = [int(match.group(1)) for match in _HEADING.finditer(text)]
+    found = [_number(match) for match in _HEADING.finditer(text)]
     position, missing = 0, []
     for number in range(1, len(TITLES) + 1):
         if number in found[position:]:
@@ -99,6 +106,22 @@ def missing_sections(text: str) -> list[int]:
         else:
             missing.append(number)
     return missing
+
+
+def sections_in(text: str) -> dict[int, str]:
+    """The bodies of the sections found in a text, by number; empty ones are left out."""
+    matches = list(_HEADING.finditer(text))
+    found: dict[int, str] = {}
+    ends = [following.start() for following in matches[1:]] + [len(text)]
+    for match, end in zip(matches, ends, strict=False):
+        body = text[match.end() : end].strip()
+        if body and body != NOTHING:
+            found[_number(match)] = body
+    return found
+
+
+def _number(heading: re.Match[str]) -> int:
+    return int(heading.group((heading.lastgroup or "").strip()))
 
 
 def check(text: str, known_ids: Callable[[set[int]], set[int]], said_by_user: Callable[[str], bool]) -> Summary:
@@ -113,7 +136,7 @@ def check(text: str, known_ids: Callable[[set[int]], set[int]], said_by_user: Ca
     section = 0
     for line in text.splitlines():
         heading = _HEADING.match(line)
-        if heading and int(heading.group(1)) == section + 1:
+        if heading and _number(heading) == section + 1:
             section += 1
             lines.append(f"{section}. {TITLES[section - 1]}")
             continue
@@ -192,11 +215,12 @@ def by_rule(rows: Sequence[Message], earlier: str = "") -> Summary:
         7: [_line(row) for row in failed[-RULE_MADE_LINES:]],
         10: [_line(row) for row in [row for row in rows if '"tool_use"' in (row.wire or "")][:RULE_MADE_LINES]],
     }
-    if earlier:
-        sections[3] = [f"- From the summary before: {head(_flat(earlier), LINE_MAX_CHARS * 4)}"]
+    # What the context before knew goes on: nobody else holds it now.
+    before = sections_in(earlier)
+    before.pop(NEXT_STEP, None)
     parts = []
     for number, title in enumerate(TITLES, 1):
-        body = "\n".join(sections.get(number, [])) or NOTHING
+        body = "\n".join(dict.fromkeys([*before.get(number, "").splitlines(), *sections.get(number, [])])) or NOTHING
         parts.append(f"{number}. {title}\n{body}")
     return Summary("\n\n".join(parts), standing)
 

@@ -68,6 +68,7 @@ def chat_page(request: HttpRequest, channel: str = "") -> HttpResponse:
             raise Http404 from None
     page = {
         "channel": channel,
+        "person": str(user.pk),
         "home": reverse("chat"),
         "login": reverse("login"),
         "threads": conversations(user),

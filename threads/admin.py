@@ -278,7 +278,7 @@ class MessageAdmin(PrivateTextAdmin, BigTableAdmin):
 class GenerationAdmin(PrivateTextAdmin, BigTableAdmin):
     """Stretches of conversations without their opening and summary."""
 
-    private_fields = ("opening", "summary")
+    private_fields = ("opening", "summary", "standing")
     what = What.GENERATION
     list_display = ("id", "thread", "owner", "ordinal", "started", "ended", "end_reason", "cut")
     list_filter = ("end_reason",)

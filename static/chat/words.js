@@ -3,6 +3,12 @@
 const read = (id) => JSON.parse(document.getElementById(id).textContent);
 
 export const page = read("page");
+
+// What the tab keeps (drafts, quotes that wait) is one person's: whoever signs in next finds none of it.
+if (sessionStorage.getItem("person") !== page.person) {
+  sessionStorage.clear();
+  sessionStorage.setItem("person", page.person);
+}
 const words = read("words");
 
 /** The sentence `name`, with `{value}` filled in. */

@@ -313,6 +313,32 @@ class TestIdle:
         assert (done, len(after)) == (True, 2)
         assert after[0].end_reason == "idle"
 
+    def test_a_failure_in_the_background_leaves_the_healthy_context(
+        self, emulator, alice, small_budget, roomy_messages
+    ):
+        emulator.answer(text("Yes."), times=-1)
+
+        async def scenario(world):
+            thread = await world.new_thread(alice)
+            await world.ask(thread, LONG[: len(LONG) // 2])
+            emulator.fault("status", status=529, match=ASKED)
+            return await compaction.compact_idle(thread.pk), await in_database(generations, thread)
+
+        done, only = play(emulator, scenario)
+        assert (done, len(only)) == (False, 1)
+
+    def test_a_spent_budget_leaves_it_too(self, emulator, alice, small_budget, roomy_messages, settings):
+        emulator.answer(text("Yes."), times=-1)
+
+        async def scenario(world):
+            thread = await world.new_thread(alice)
+            await world.ask(thread, LONG[: len(LONG) // 2])
+            settings.BUDGET_USER_TOKENS = 1
+            return await compaction.compact_idle(thread.pk), await in_database(generations, thread)
+
+        done, only = play(emulator, scenario)
+        assert (done, len(only)) == (False, 1)
+
     def test_two_workers_at_once_ask_once(self, emulator, alice, small_budget, roomy_messages):
         emulator.answer(text(summary_text()), match=ASKED, hold="summary")
         emulator.answer(text("Yes."), times=-1)
@@ -366,3 +392,24 @@ def test_an_opening_larger_than_the_budget_gives_one_clear_error_and_no_call(emu
     assert TaskFrame.objects.get().end_reason == "context-full"
     assert not emulator.requests(path="/v1/messages")
     assert not ModelCall.objects.exists()
+
+
+def test_a_second_cold_summary_knows_what_the_first_one_held(emulator, alice, small_budget):
+    emulator.answer(text("Yes."), match={"model": "emulator-main"}, times=-1)
+    emulator.answer(text(summary_text(s3="- GARDENPLAN is oak")), match={"model": "emulator-light"}, times=-1)
+
+    async def scenario(world):
+        thread = await world.new_thread(alice)
+        for ordinal in (2, 3):
+            await world.ask(thread, f"Words {ordinal}")
+            with clock.moved(3600 * ordinal):
+                await in_database(renewal.request, alice, thread.channel)
+                await world.until(
+                    lambda ordinal=ordinal: Generation.objects.filter(thread=thread, ordinal=ordinal).exists()
+                )
+                await world.rest(thread)
+        return thread
+
+    play(emulator, scenario)
+    asked = [body for body in emulator.bodies() if body["model"] == "emulator-light"]
+    assert "GARDENPLAN" in json.dumps(asked[1])

@@ -91,3 +91,20 @@ def test_a_summary_by_rule_is_whole_for_any_conversation(said):
 def test_checking_never_fails_and_never_keeps_an_unknown_id(body):
     found = checked(ten_sections(s5=body.replace("\r", "\n")))
     assert "m:123456" not in found.text
+
+
+def test_a_numbered_list_inside_a_section_is_no_heading():
+    text = ten_sections(s1="1. a shed\n2. a fence\n3. a gate", s2='- "Never use emoji" (m:1)')
+    assert summary.missing_sections(text) == []
+    found = checked(text, known=[1], said=["Never use emoji"])
+    assert all(words in found.text for words in ("1. a shed", "2. a fence", "3. a gate"))
+    assert found.standing == [Standing("Never use emoji", 1)]
+
+
+def test_a_summary_by_rule_carries_what_the_context_before_knew():
+    earlier = "channel: abc\n\n" + ten_sections(s3="- We chose oak (m:1)", s10="- ssh garden (m:2)", s9="- Call back")
+    made = summary.by_rule([row(5, "user", "Go on")], earlier)
+    sections = summary.sections_in(made.text)
+    assert "We chose oak" in sections[3]
+    assert "ssh garden" in sections[10]
+    assert "Call back" not in made.text
