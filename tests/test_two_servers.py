@@ -60,6 +60,8 @@ def two_servers(emulator_url):
     try:
         for port in (free_port(), free_port()):
             command = [sys.executable, "-m", "uvicorn", "maxclaw.asgi:application", "--port", str(port)]
+            # A busy machine is no reason to give up a socket.
+            command += ["--ws-ping-timeout", "120"]
             web = {**environment, "MAXCLAW_ROLE": "web"}
             processes.append(spawn([*command, "--log-level", "warning", "--lifespan", "on"], environment=web))
             ports[processes[-1].pid] = port
@@ -117,6 +119,7 @@ class Page:
             f"ws://127.0.0.1:{self.port}/ws/chat/",
             additional_headers={"Cookie": self.cookie},
             origin=f"http://127.0.0.1:{self.port}",
+            ping_interval=None,
         )
         await self.send({"type": "open", "channel": self.channel, "after": None})
         await self.until(lambda frame: frame["type"] == "snapshot")

@@ -8,6 +8,7 @@ never depends on how much there is to find; what is left out is counted.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from heapq import nlargest
+from itertools import accumulate
 from typing import Self
 
 from django.db import transaction
@@ -24,13 +25,15 @@ from threads.visibility import Viewer
 LITERAL_MAX_CHARS = 8_000
 WINDOW_MIN_CHARS = 200
 WINDOW_DECAY = 0.8
-SHORT_RANKED_MAX = 400
+# As many short rows as have so many bytes together are ranked: reading and taking them apart is what costs.
+SHORT_RANKED_BYTES = 300_000
 LONG_RANKED_MAX = 24
 PASSAGE_SPAN = WINDOW_MAX_CHARS // 2
 FETCHED_AT_ONCE = 12
-SHOWN_MAX = 100
+SHOWN_MAX = 300
 LABEL_MAX_CHARS = 60
-LAST_LINE_CHARS = 160
+LAST_LINE_CHARS = 100
+LEGEND = "(m: is a message id, g: a generation id)"
 NOTICE_CHARS = 80  # of a window that lacks part of its text
 
 
@@ -126,16 +129,20 @@ def _by_words(searched: Range, terms: Terms, known: set[int]) -> _Words:
     if not short and not long:
         return _Words.none()
     population = searched.population()
-    holders = [sum(held >> bit & 1 for _id, held in [*short, *long]) for bit in range(len(terms.needles))]
+    every = [row[1] for row in short] + [row[1] for row in long]
+    holders = [sum(held >> bit & 1 for held in every) for bit in range(len(terms.needles))]
     weights = [lexical.rarity(population, count) for count in holders]
 
-    def telling(row: tuple[int, int]) -> tuple[float, int]:
+    def telling(row: Sequence[int]) -> tuple[float, int]:
         return sum(weight for bit, weight in enumerate(weights) if row[1] >> bit & 1), row[0]
 
-    best = [*nlargest(SHORT_RANKED_MAX, short, key=telling), *nlargest(LONG_RANKED_MAX, long, key=telling)]
+    short.sort(key=telling, reverse=True)
+    bytes_up_to = accumulate(size for _id, _held, size in short)
+    best = [row[0] for row, size in zip(short, bytes_up_to, strict=True) if size <= SHORT_RANKED_BYTES]
+    best += [id for id, _held in nlargest(LONG_RANKED_MAX, long, key=telling)]
     places: dict[int, tuple[int, int]] = {}
     passages: dict[int, str] = {}
-    for id, text in searched.texts([id for id, _held in best]).items():
+    for id, text in searched.texts(best).items():
         if found_in := _matches(text, terms.needles, weights):
             places[id], _weight = densest(found_in, PASSAGE_SPAN)
             start = max(places[id][0] - LEAD_CHARS, 0) if len(text) > WINDOW_MAX_CHARS else 0
@@ -146,10 +153,10 @@ def _by_words(searched: Range, terms: Terms, known: set[int]) -> _Words:
         for id in having:
             scores[id] = scores.get(id, 0.0) + lexical.rarity(population, len(having))
     ranked = sorted(passages, key=lambda id: (scores.get(id, 0.0), id), reverse=True)
-    read = {id for id, _held in best}
+    read = set(best)
     return _Words(
         places={id: places[id] for id in ranked},
-        count=len(passages) + sum(1 for id, _held in short if id not in read),
+        count=len(passages) + sum(1 for id, _held, _size in short if id not in read),
         complete=found.complete and len(long) <= LONG_RANKED_MAX,
         weights=weights,
     )
@@ -213,7 +220,7 @@ def _fields(row: SearchRow) -> Iterator[_Field]:
 
 def _fill(places: Iterator[_Place]) -> list[LiteralHit]:
     """Windows as long as there is room, smaller ones further down."""
-    room = LITERAL_MAX_CHARS - LAST_LINE_CHARS
+    room = LITERAL_MAX_CHARS - len(LEGEND) - LAST_LINE_CHARS
     hits: list[LiteralHit] = []
     for place in places:
         size = max(round(WINDOW_MAX_CHARS * WINDOW_DECAY ** len(hits)), WINDOW_MIN_CHARS)
@@ -247,14 +254,14 @@ def _hit(place: _Place, size: int) -> LiteralHit:
     shown = window(place.field.text.text, begin, end, size)
     role = ROLE_NAMES[Message.Role(row.role)]
     name = place.field.name[:LABEL_MAX_CHARS]
-    text = f"[m:{row.id}] {role}, {name}, generation {row.generation_id}, {row.created:%Y-%m-%d}: {shown.text}"
+    text = f"[m:{row.id} {role}, {name}, g:{row.generation_id}, {row.created:%Y-%m-%d}] {shown.text}"
     if not shown.is_whole:
         text += f" [part of it: message_context_read m:{row.id} offset {place.field.offset + shown.begin}]"
     return LiteralHit(row.id, row.generation_id, row.role, place.field.name, shown, text)
 
 
 def _rendered(hits: Sequence[LiteralHit], left_out: int, *, exact: bool) -> str:
-    lines = [hit.text for hit in hits]
+    lines = [LEGEND, *(hit.text for hit in hits)]
     if not hits and not left_out:
         return "No message holds these words."
     if left_out:

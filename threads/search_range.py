@@ -54,10 +54,10 @@ class Found:
 
 @dataclass(frozen=True)
 class Matched:
-    """(id, bits of the needles that it holds), bit n for needle n, newest first. Of `long` texts it is known only that
-    they may hold them, and be shown. Not `complete`: there may be more."""
+    """(id, bits of the needles that it holds), bit n for needle n, newest first, of `short` texts with their length in
+    bytes. Of `long` ones it is known only that they may hold them, and be shown. Not `complete`: there may be more."""
 
-    short: list[tuple[int, int]]
+    short: list[tuple[int, int, int]]
     long: list[tuple[int, int]]
     complete: bool
 
@@ -108,14 +108,14 @@ class Range:
     def holding_any(self, needles: Sequence[str]) -> Matched:
         """The rows that hold at least one of some folded needles, and which. Within a transaction."""
         named = {f"n{number}": needle for number, needle in enumerate(needles)}
-        short: list[tuple[int, int]] = []
+        short: list[tuple[int, int, int]] = []
         long: dict[int, int] = {}
         complete = True
         for span in self.spans:
             sql = statements.short_holding_any(len(needles))
             rows = self._read(sql, span, limit=SHORT_MAX + 1, **named)
             complete = complete and len(rows) <= SHORT_MAX
-            short += [(row[0], row[2]) for row in self._only_shown(rows[:SHORT_MAX])]
+            short += [(row[0], row[2], row[3]) for row in self._only_shown(rows[:SHORT_MAX])]
             for bit, candidates in enumerate(self._candidates(span, needles, CANDIDATES_MAX)):
                 complete = complete and len(candidates) < CANDIDATES_MAX
                 for id in candidates:

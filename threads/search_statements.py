@@ -27,9 +27,9 @@ SHORT_HOLDING = _of_seen_rows("""
         AND {seen}
     ORDER BY id DESC LIMIT %(limit)s
 """)
-# Short rows that hold any needle, and the bits of those that they hold.
+# Short rows that hold any needle, the bits of those that they hold, and how long the rows are.
 SHORT_HOLDING_ANY = _of_seen_rows("""
-    SELECT id, left_because = 'superseded' OR copied_from_id IS NOT NULL, {bits}
+    SELECT id, left_because = 'superseded' OR copied_from_id IS NOT NULL, {bits}, octet_length(search_text)
     FROM threads_message
     WHERE thread_id = %(thread)s AND owner_id = %(owner)s AND id <= %(upto)s
         AND octet_length(search_text) <= 2000 AND ({any})
@@ -82,5 +82,5 @@ SHOWN = """
 def short_holding_any(needles: int) -> str:
     """SHORT_HOLDING_ANY for so many needles, in parameters n0, n1 and so on."""
     holds = [f"strpos(search_text, %(n{number})s) > 0" for number in range(needles)]
-    bits = " | ".join(f"({each})::int << {number}" for number, each in enumerate(holds))
+    bits = " | ".join(f"({each})::int::bigint << {number}" for number, each in enumerate(holds))
     return SHORT_HOLDING_ANY.format(bits=bits, any=" OR ".join(holds))

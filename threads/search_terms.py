@@ -12,7 +12,7 @@ from threads.transcript import fold
 WORD_MIN_CHARS = 3
 WORD_MIN_CHARS_SPACELESS = 2
 QUERY_MAX_CHARS = 10_000
-MAX_NEEDLES = 24
+MAX_NEEDLES = 40
 QUOTES = "\"'`“”„‘’‚«»‹›「」『』《》"
 
 PUNCTUATION = QUOTES + ".,;:!?…()[]{}<>，。；：！？（）【】、"
