@@ -254,7 +254,7 @@ def _hit(place: _Place, size: int) -> LiteralHit:
     shown = window(place.field.text.text, begin, end, size)
     role = ROLE_NAMES[Message.Role(row.role)]
     name = place.field.name[:LABEL_MAX_CHARS]
-    text = f"[m:{row.id} {role}, {name}, g:{row.generation_id}, {row.created:%Y-%m-%d}] {shown.text}"
+    text = f"[m:{row.id}] {role}, {name}, g:{row.generation_id}, {row.created:%Y-%m-%d}: {shown.text}"
     if not shown.is_whole:
         text += f" [part of it: message_context_read m:{row.id} offset {place.field.offset + shown.begin}]"
     return LiteralHit(row.id, row.generation_id, row.role, place.field.name, shown, text)
