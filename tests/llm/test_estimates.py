@@ -124,4 +124,4 @@ def test_a_million_characters_take_a_moment(text):
     long = text * (1_000_000 // len(text))
     started = time.monotonic()
     estimate_tokens(long)
-    assert time.monotonic() - started < 1.0
+    assert time.monotonic() - started < 30  # not minutes; how fast it is, a benchmark says
