@@ -19,7 +19,7 @@ MOODS = ("I keep thinking about", "You would not believe", "Tell me more about",
 LONG_TITLE = "A long one"
 TOOL_OUTPUT_FILES = ("terminal-logs/**/*.log", "tau-bench/*.json", "memdaily-zh/**/*.json")
 TEXT_PER_FILE = 4_000_000
-MADE_CHARS = 4_000_000
+MADE_CHARS = 1_000_000
 
 
 def locomo(folder: Path) -> Iterator[Line]:
