@@ -9,4 +9,4 @@ class AgentConfig(AppConfig):
 
     def ready(self) -> None:
         # Found the way the admin finds admin.py: what upper apps add, lower apps never import.
-        autodiscover_modules("tools", "context", "ticks")
+        autodiscover_modules("tools", "prompts", "context", "ticks")

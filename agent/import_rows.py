@@ -150,7 +150,7 @@ def _cuts(thread: Thread, generation: Generation, passage: Passage, model: Model
     tokens = [passage.tokens(place, model) for place in range(len(passage))]
     live = [] if is_empty else [row.wire for row in rows_of_call(generation.pk, LAST_ROW, generation.cut)]
     held = sum(estimate_tokens(wire, model) for wire in live)
-    fixed = [prompts.SYSTEM_TEXT, canonical([tool.wire() for tool in registry.all_tools()])]
+    fixed = [prompts.system_text(), canonical([tool.wire() for tool in registry.all_tools()])]
     taken = sum(estimate_tokens(text, model) for text in fixed) + OPENING_MARGIN_TOKENS
     if taken + held + sum(tokens) <= model.context_budget * SMALL_SHARE:
         return []

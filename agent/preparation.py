@@ -152,7 +152,7 @@ def _header(thread: Thread, generation: Generation, model: Model) -> RequestHead
         header_text(
             model=model,
             tools=[tool.wire() for tool in registry.all_tools()],
-            system=prompts.SYSTEM_TEXT,
+            system=prompts.system_text(),
             effort=model.effort or None,
             thinking=model.thinking_parameter(),
         )

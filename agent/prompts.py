@@ -1,7 +1,15 @@
 """The system text: the same bytes for every thread with one model and tool set, so that the header is one cached
-prefix for the whole server. Whatever differs between threads goes into messages."""
+prefix for the whole server. Whatever differs between threads goes into messages.
 
-SYSTEM_TEXT = """\
+What upper apps have to say in it they register in their `prompts.py`, which is found at start-up.
+"""
+
+from collections.abc import Callable
+from functools import cache
+
+Part = Callable[[], str]
+
+OWN_WORDS = """\
 You are the assistant of a MaxClaw server, talking with one person in one conversation.
 
 Answer in the language the person writes in. Be direct, correct and brief; use Markdown where it helps. Say when you
@@ -20,6 +28,28 @@ that was interrupted may have run: check before you repeat what has effects.
 Ask with ask_user_question when you cannot go on without a decision that is the person's to make. Start a task with
 dispatch_task when work can be done apart from this conversation; its result arrives here later.
 """
+
+_parts: list[tuple[int, str, Part]] = []
+
+
+def part(order: int, name: str) -> Callable[[Part], Part]:
+    """Register what the system text says after the agent's own words, in ascending `order`. It says the same to every
+    conversation."""
+
+    def decorate(function: Part) -> Part:
+        _parts.append((order, name, function))
+        _parts.sort(key=lambda entry: entry[:2])
+        system_text.cache_clear()
+        return function
+
+    return decorate
+
+
+@cache
+def system_text() -> str:
+    """The whole system text: the agent's own words, then what the apps above registered, an empty line between."""
+    return "\n".join([OWN_WORDS, *(f"{function().strip()}\n" for _order, _name, function in _parts)])
+
 
 STEP_LIMIT_NOTE = (
     "This turn has reached its step limit: this is its last request and no tool will run. Answer now with what you "
