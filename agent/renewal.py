@@ -13,6 +13,8 @@ from agent.events import emit_all
 from agent.leases import Holding
 from agent.models import Level, TaskFrame
 from agent.refusals import Refused
+from agent.summarizing import Material, summarize
+from agent.summary import Summary
 from maxclaw.database_threads import in_database
 from threads.models import Generation, Message, Thread
 from threads.transcript import live_generation, lock_thread
@@ -55,12 +57,12 @@ async def run(holding: Holding) -> bool:
     """Renew the context under the lease and end the frame. True when the turn goes on: words wait, or a frame below
     is resumed. Raises LeaseLost, ThreadGone."""
     material = await in_database(compaction.gather, holding.thread_id)
-    made = await compaction.summarize(material, background=False)
+    made = await summarize(material, background=False)
     assert made is not None  # only background work may come back with nothing
     return await in_database(_commit, holding, material, made)
 
 
-def _commit(holding: Holding, material: compaction.Material, made: compaction.Summary) -> bool:
+def _commit(holding: Holding, material: Material, made: Summary) -> bool:
     reason = _REASONS[holding.source]
     with transaction.atomic():
         thread = lock_thread(holding.thread_id, holding.token)

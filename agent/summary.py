@@ -1,16 +1,14 @@
 """The structured summary of a generation: what is asked for, what is accepted, and what takes its place.
 
-Ten numbered sections. Ids are checked against the thread and quotations against the user's own rows: what cannot be
-found is removed, because a summary must not invent what somebody said.
+Ten numbered sections; `summary_check.py` says what of them is accepted.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from maxclaw.text import head
 from threads.models import Message
-from threads.transcript import fold
 
 TITLES = (
     "The request",
@@ -30,6 +28,9 @@ WITHDRAWN = "Withdrawn:"
 LINE_MAX_CHARS = 400
 RULE_MADE_LINES = 12
 INDEX_LINE_MAX_CHARS = 100
+INDEX_MAX_CHARS = 12_000
+INDEX_FIRST_CHARS = 3_000
+LEFT_OUT = "[{count} messages between are not listed: cite none of them]"
 
 INSTRUCTION = """\
 The context is about to be renewed: this conversation goes on with your summary in place of the messages above. Write
@@ -44,7 +45,7 @@ Rules:
 - Section 2 quotes the user word for word, one quotation a line, in double quotation marks, with the id of the message
   it stands in: - "the words" (m:123). Keep what still holds. When the user withdrew one, add a line: - {withdrawn} "the
   words" (m:124), with the id of the message that withdraws it.
-- Never put words into the user's mouth: quotation marks in any section stand only around words that are in a message.
+- Never put words into anybody's mouth: quotation marks in any section stand only around words that are in a message.
 - Section 10 names each resource that was reached (its name or path), how, and the message ids of the first call that
   reached it and of its result. Do not copy results: they can be found again with these names and ids.
 - Cite message ids as (m:123), from this list of the messages above:
@@ -54,16 +55,13 @@ Rules:
 AGAIN = "\nYour last attempt lacked section {missing}. Write all ten."
 
 # A number with its own title: a numbered list inside a section is no heading.
-_HEADING = re.compile(
+HEADING = re.compile(
     "|".join(
         rf"^[#*\s]*(?P<n{number}>{number})[.)、]\s*\**\s*{re.escape(title)}[*:：\s]*$"
         for number, title in enumerate(TITLES, 1)
     ),
     re.MULTILINE | re.IGNORECASE,
 )
-_ID = re.compile(r"\s*[(\[（【]?\bm:(\d+)\b[)\]）】]?")
-_QUOTATION = re.compile(r'"([^"\n]{2,})"|“([^”\n]{2,})”|「([^」\n]{2,})」')
-_QUOTED_LINE = re.compile(r'["“「](?P<words>[^"”」\n]{2,})["”」].*?m:(?P<id>\d+)')
 
 
 @dataclass(frozen=True)
@@ -92,13 +90,29 @@ def question(rows: Sequence[Message], missing: Sequence[int] = ()) -> str:
 
 
 def index(rows: Sequence[Message]) -> str:
-    """One short line for each row, so that the summary can cite what it cannot see the id of."""
-    return "\n".join(f"m:{row.pk} {row.role}: {head(_one_line(row), INDEX_LINE_MAX_CHARS)}" for row in rows)
+    """One short line for a row, so that the summary can cite what it cannot see the id of: the first rows and the
+    newest, at most INDEX_MAX_CHARS characters in all, and how many stand between."""
+    first = _lines_within(rows, INDEX_FIRST_CHARS)
+    rest = rows[len(first) :]
+    newest = _lines_within(reversed(rest), INDEX_MAX_CHARS - INDEX_FIRST_CHARS - len(LEFT_OUT) - 20)[::-1]
+    left_out = len(rest) - len(newest)
+    return "\n".join([*first, *([LEFT_OUT.format(count=left_out)] if left_out else []), *newest])
+
+
+def _lines_within(rows: Iterable[Message], room: int) -> list[str]:
+    lines: list[str] = []
+    for row in rows:
+        line = f"m:{row.pk} {row.role}: {head(_one_line(row), INDEX_LINE_MAX_CHARS)}"
+        room -= len(line) + 1
+        if room < 0:
+            break
+        lines.append(line)
+    return lines
 
 
 def missing_sections(text: str) -> list[int]:
     """Numbers of the sections that a summary lacks, or that stand out of order."""
-    found = [_number(match) for match in _HEADING.finditer(text)]
+    found = [number_of(match) for match in HEADING.finditer(text)]
     position, missing = 0, []
     for number in range(1, len(TITLES) + 1):
         if number in found[position:]:
@@ -110,89 +124,19 @@ def missing_sections(text: str) -> list[int]:
 
 def sections_in(text: str) -> dict[int, str]:
     """The bodies of the sections found in a text, by number; empty ones are left out."""
-    matches = list(_HEADING.finditer(text))
+    matches = list(HEADING.finditer(text))
     found: dict[int, str] = {}
     ends = [following.start() for following in matches[1:]] + [len(text)]
     for match, end in zip(matches, ends, strict=False):
         body = text[match.end() : end].strip()
         if body and body != NOTHING:
-            found[_number(match)] = body
+            found[number_of(match)] = body
     return found
 
 
-def _number(heading: re.Match[str]) -> int:
+def number_of(heading: re.Match[str]) -> int:
+    """The section that a heading is of."""
     return int(heading.group((heading.lastgroup or "").strip()))
-
-
-def check(text: str, known_ids: Callable[[set[int]], set[int]], said_by_user: Callable[[str], bool]) -> Summary:
-    """Remove what cannot be found: ids that `known_ids` does not return, quotations that `said_by_user` denies.
-
-    A quotation counts as the user's in section 2, and wherever its line names the user. The text has all sections.
-    """
-    text = text[_HEADING.search(text).start() :]  # type: ignore[union-attr]  # all ten sections were found before
-    known = known_ids({int(number) for number in _ID.findall(text)})
-    summary = Summary(text="")
-    lines: list[str] = []
-    section = 0
-    for line in text.splitlines():
-        heading = _HEADING.match(line)
-        if heading and _number(heading) == section + 1:
-            section += 1
-            lines.append(f"{section}. {TITLES[section - 1]}")
-            continue
-        kept = _checked_line(line, section, known, said_by_user, summary)
-        if kept is not None:
-            lines.append(kept)
-    summary.text = "\n".join(lines).strip()
-    return summary
-
-
-def _checked_line(
-    line: str, section: int, known: set[int], said_by_user: Callable[[str], bool], summary: Summary
-) -> str | None:
-    def id_or_nothing(match: re.Match[str]) -> str:
-        if int(match.group(1)) in known:
-            return match.group(0)
-        summary.removed += 1
-        return ""
-
-    line = _ID.sub(id_or_nothing, line).rstrip()
-    if section == STANDING:
-        return _standing_line(line, said_by_user, summary)
-    if re.search(r"\buser\b|用户|\bthe person\b", line, re.IGNORECASE):
-        for groups in _QUOTATION.findall(line):
-            words = next(filter(None, groups))
-            if not said_by_user(words):
-                summary.removed += 1
-                return None
-    return line
-
-
-def _standing_line(line: str, said_by_user: Callable[[str], bool], summary: Summary) -> str | None:
-    quoted = [next(filter(None, groups)) for groups in _QUOTATION.findall(line)]
-    if not quoted:
-        return line if not line.strip(" -*") or NOTHING in line else None
-    if not all(said_by_user(words) for words in quoted):
-        summary.removed += 1
-        return None
-    withdrawn = WITHDRAWN.lower() in line.lower()
-    for words in quoted:
-        found = _QUOTED_LINE.search(line)
-        if withdrawn:
-            summary.withdrawn.append(words)
-        elif found:
-            summary.standing.append(Standing(words, int(found.group("id"))))
-    return line
-
-
-def carried(before: Sequence[Standing], summary: Summary) -> list[Standing]:
-    """The standing instructions of the next opening: those before, less what the user withdrew, and the new ones."""
-    gone = {fold(words) for words in summary.withdrawn}
-    kept: dict[str, Standing] = {}
-    for standing in [*before, *summary.standing]:
-        if fold(standing.text) not in gone:
-            kept.setdefault(fold(standing.text), standing)
-    return list(kept.values())
 
 
 def by_rule(rows: Sequence[Message], earlier: str = "") -> Summary:

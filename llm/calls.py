@@ -20,6 +20,8 @@ from maxclaw.database_threads import in_database
 # A server that asks for a longer wait than this is not waited for: the next model is asked.
 LONGEST_WAIT_SECONDS = 30
 SMALLEST_OUTPUT_TOKENS = 256
+# The rule's name in an error that `ask` itself makes: an attempt took longer than it may.
+TOO_SLOW = "too_slow"
 # What an estimate of the input may be off by when the output limit is lowered beside it.
 OUTPUT_MARGIN_TOKENS = 64
 
@@ -57,7 +59,15 @@ OnEvent = Callable[[StreamEvent], Awaitable[None]]
 OnRetry = Callable[[ModelError, bool], Awaitable[None]]
 
 
-async def ask(models: Sequence[Model], build: Build, on_event: OnEvent, on_retry: OnRetry) -> Answered:
+async def ask(
+    models: Sequence[Model],
+    build: Build,
+    on_event: OnEvent,
+    on_retry: OnRetry,
+    *,
+    retries: int | None = None,
+    seconds: float | None = None,
+) -> Answered:
     """Ask the models in order until one answers.
 
     `build(model, attempt, max_tokens)` writes the ledger row and the body; attempts count from 1 over all
@@ -65,22 +75,24 @@ async def ask(models: Sequence[Model], build: Build, on_event: OnEvent, on_retry
     failed attempt, which is closed in the ledger here, `on_retry(error, will_retry)` is awaited: what was
     shown of it is void.
 
-    A transient error is retried up to settings.MODEL_RETRIES times with jitter, then the next model is asked;
-    an output cap is tried once more with a smaller `max_tokens`; a credential or unknown error goes to the
-    next model. A full context and a thinking error are raised at once: another model is no remedy for them.
+    A transient error is retried up to `retries` times (None: settings.MODEL_RETRIES) with jitter, then the next
+    model is asked; so it is at once when an attempt takes longer than `seconds` (None: it may take any time). An
+    output cap is tried once more with a smaller `max_tokens`; a credential or unknown error goes to the next
+    model. A full context and a thinking error are raised at once: another model is no remedy for them.
     Raises the last ModelError. The call of a success is not closed: the caller does that in the transaction
     that stores the answer. On cancellation nothing is closed; the caller holds what it prepared.
     """
+    allowed = settings.MODEL_RETRIES if retries is None else retries
     attempt = 0
     for position, model in enumerate(models):
         is_last_model = position == len(models) - 1
         max_tokens: int | None = None
-        retries = 0
+        retried = 0
         while True:
             attempt += 1
             prepared = await build(model, attempt, max_tokens)
             try:
-                answer = await _run(prepared, on_event)
+                answer = await _run(prepared, on_event, seconds)
             except ModelError as error:
                 await in_database(_close_failed, prepared, error)
                 failure = error
@@ -94,10 +106,10 @@ async def ask(models: Sequence[Model], build: Build, on_event: OnEvent, on_retry
                 max_tokens = smaller_output(prepared.max_tokens, failure.figures)
                 await on_retry(failure, True)
                 continue
-            wait = _wait_seconds(failure, retries)
+            wait = _wait_seconds(failure, retried, allowed)
             if wait is None:
                 break
-            retries += 1
+            retried += 1
             await on_retry(failure, True)
             await asyncio.sleep(wait)
         router.report(model, failure)
@@ -107,7 +119,19 @@ async def ask(models: Sequence[Model], build: Build, on_event: OnEvent, on_retry
     raise ValueError("there is no model to ask")
 
 
-async def _run(prepared: Prepared, on_event: OnEvent) -> Answer:
+async def _run(prepared: Prepared, on_event: OnEvent, seconds: float | None) -> Answer:
+    limit = asyncio.timeout(seconds)
+    try:
+        async with limit:
+            return await _stream(prepared, on_event)
+    except TimeoutError:
+        if not limit.expired():
+            raise
+        detail = f"There was no whole answer after {seconds} seconds."
+        raise ModelError(ErrorKind.TRANSIENT, detail, rule=TOO_SLOW) from None
+
+
+async def _stream(prepared: Prepared, on_event: OnEvent) -> Answer:
     estimate = _sample(prepared)
     started = clock.monotonic()
     events = provider.stream(prepared.model, prepared.body, prepared.betas)
@@ -153,13 +177,13 @@ def _close_failed(prepared: Prepared, error: ModelError) -> None:
     )
 
 
-def _wait_seconds(error: ModelError, retries: int) -> float | None:
+def _wait_seconds(error: ModelError, retried: int, allowed: int) -> float | None:
     """How long to wait before the same model is asked again; None: not again."""
-    if error.kind is not ErrorKind.TRANSIENT or retries >= settings.MODEL_RETRIES:
+    if error.kind is not ErrorKind.TRANSIENT or error.rule == TOO_SLOW or retried >= allowed:
         return None
     if error.retry_after is not None and error.retry_after > LONGEST_WAIT_SECONDS:
         return None
-    backoff: float = settings.MODEL_RETRY_BASE_SECONDS * 2**retries
+    backoff: float = settings.MODEL_RETRY_BASE_SECONDS * 2**retried
     return max(error.retry_after or 0.0, min(backoff, LONGEST_WAIT_SECONDS)) * random.uniform(1.0, 1.25)  # noqa: S311  (jitter, no secret)
 
 

@@ -137,6 +137,10 @@ class Range:
         """Whether there is nothing that could be found."""
         return not any(self._of(span).filter(self._shown()).exists() for span in self.spans)
 
+    def standing_rows(self) -> QuerySet[Message]:
+        """All rows in range that may be shown again, copies beside their originals."""
+        return Message.objects.filter(self._within(), self._stands(), owner_id=self.owner_id)
+
     def rows(self, ids: Sequence[int]) -> dict[int, SearchRow]:
         """What is shown of rows, by id."""
         rows = self._read(statements.SHOWN, self.spans[0], ids=list(ids))
@@ -162,9 +166,11 @@ class Range:
         return [row for row in rows if not row[1] or row[0] in shown]
 
     def _shown(self) -> Q:
-        within = reduce(or_, (Q(thread_id=span.thread_id, **_upto(span)) for span in self.spans))
-        originals = Message.objects.filter(within, self._stands(), pk=OuterRef("copied_from_id"))
+        originals = Message.objects.filter(self._within(), self._stands(), pk=OuterRef("copied_from_id"))
         return self._stands() & (Q(copied_from__isnull=True) | Q(~Exists(originals)))
+
+    def _within(self) -> Q:
+        return reduce(or_, (Q(thread_id=span.thread_id, **_upto(span)) for span in self.spans))
 
     def _stands(self) -> Q:
         return standing() & Q(left_because=Message.LeftBecause.COLD) if self.only_cold else standing()

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 from asgiref.sync import async_to_sync
 
-from agent import compaction, renewal
+from agent import compaction, renewal, summarizing
 from agent.models import InboxItem, TaskFrame
 from agent.refusals import Refused
 from llm.emulator.client import text, tool_use
@@ -50,6 +50,10 @@ def play(emulator, scenario):
 
 def generations(thread):
     return list(Generation.objects.filter(thread=thread).order_by("ordinal"))
+
+
+def compactions():
+    return list(ModelCall.objects.filter(purpose="compaction").order_by("id").values_list("model", "outcome"))
 
 
 def summary_text(**bodies):
@@ -170,7 +174,7 @@ def refuse_nothing(emulator):
 
 
 def refuse_error(emulator):
-    emulator.fault("status", status=500, match=ASKED)
+    emulator.fault("status", status=500, match=ASKED, times=-1)
 
 
 @pytest.mark.parametrize("refuse", [refuse_tool_calls, refuse_nothing, refuse_error])
@@ -191,9 +195,9 @@ def test_a_model_that_gives_no_summary_blocks_no_conversation(emulator, alice, s
     assert Message.objects.filter(thread=thread).order_by("-id").first().text == "Yes."
 
 
-def test_a_model_that_times_out_blocks_no_conversation(emulator, alice, small_budget, roomy_messages, monkeypatch):
-    monkeypatch.setattr(compaction, "SUMMARY_TIMEOUT_SECONDS", 0.3)
-    emulator.answer(text(summary_text()), match=ASKED, hold="for ever")
+def test_models_that_time_out_block_no_conversation(emulator, alice, small_budget, roomy_messages, monkeypatch):
+    monkeypatch.setattr(summarizing, "CALL_TIMEOUT_SECONDS", 0.3)
+    emulator.answer(text(summary_text()), match=ASKED, hold="for ever", times=-1)
     emulator.answer(text("Yes."), times=-1)
 
     async def scenario(world):
@@ -202,7 +206,64 @@ def test_a_model_that_times_out_blocks_no_conversation(emulator, alice, small_bu
         return await world.rest(thread)
 
     assert "1. The request" in generations(play(emulator, scenario))[0].summary
-    assert ModelCall.objects.get(purpose="compaction").outcome == "interrupted"
+    # Along the warm prefix, then each light model that may read the conversation: nobody is asked again.
+    assert compactions() == [
+        ("emulator-main", "transient"),
+        ("emulator-light", "transient"),
+        ("emulator-light-all", "transient"),
+    ]
+
+
+def test_a_passing_error_is_retried_then_the_light_models_are_asked(emulator, alice, small_budget, roomy_messages):
+    emulator.fault("status", status=529, match={"model": "emulator-main", **ASKED}, times=3)
+    emulator.fault("status", status=401, match={"model": "emulator-light"})
+    emulator.answer(text(summary_text(s3="- ROSEGARDEN")), match={"model": "emulator-light-all"})
+    emulator.answer(text("Yes."), times=-1)
+
+    async def scenario(world):
+        thread = await fill(world, alice)
+        await world.until(lambda: Generation.objects.filter(thread=thread, ordinal=2).exists())
+        return await world.rest(thread)
+
+    assert "ROSEGARDEN" in generations(play(emulator, scenario))[0].summary
+    assert compactions() == [
+        *[("emulator-main", "transient")] * 3,
+        ("emulator-light", "credential"),
+        ("emulator-light-all", "complete"),
+    ]
+
+
+def test_a_page_that_no_model_summarises_loses_neither_the_pages_before_nor_itself(
+    emulator, alice, small_budget, monkeypatch
+):
+    monkeypatch.setattr(summarizing, "PAGE_TOKENS", 1)
+    light = {"model": "emulator-light"}
+    emulator.answer(text("Yes."), match={"model": "emulator-main"}, times=-1)
+    emulator.answer(text(summary_text(s3="- FIRSTPAGE")), match=light)
+    emulator.answer(text(""), match=light)
+    emulator.answer(tool_use("clock", {}), match=light)
+    emulator.answer(text("Sure."), match=light)
+    emulator.answer(text(summary_text(s3="- FIRSTPAGE\n- THIRDPAGE")), match=light)
+
+    async def scenario(world):
+        thread = await world.new_thread(alice)
+        await world.ask(thread, "One")
+        await world.ask(thread, "Two")
+        with clock.moved(3600):
+            await in_database(renewal.request, alice, thread.channel)
+            await world.until(lambda: Generation.objects.filter(thread=thread, ordinal=2).exists())
+            await world.rest(thread)
+        return thread
+
+    thread = play(emulator, scenario)
+    asked = [json.dumps(body["messages"]) for body in emulator.bodies() if body["model"] == "emulator-light"]
+    rows = list(Message.objects.filter(thread=thread, wire__isnull=False).order_by("id"))
+    # The second page was asked for twice in vain, and added by rule to what the first one gave.
+    assert ["lacked section" in body for body in asked] == [False, False, True, False, True, False]
+    assert "FIRSTPAGE" in asked[3]
+    assert f"- Yes. (m:{rows[1].pk})" in asked[3]
+    # Each page lists the ids of its own rows alone.
+    assert [f"m:{rows[0].pk} user: One" in body for body in asked[:2]] == [True, False]
 
 
 def test_a_failure_at_the_commit_leaves_the_old_generation_live_and_whole(
@@ -340,7 +401,7 @@ class TestIdle:
         assert (done, len(only)) == (False, 1)
 
     def test_two_workers_at_once_ask_once(self, emulator, alice, small_budget, roomy_messages):
-        emulator.answer(text(summary_text()), match=ASKED, hold="summary")
+        emulator.answer(text(summary_text()), match=ASKED, hold="summary", times=-1)
         emulator.answer(text("Yes."), times=-1)
 
         async def scenario(world):
@@ -348,13 +409,16 @@ class TestIdle:
 
             thread = await world.new_thread(alice)
             await world.ask(thread, LONG[: len(LONG) // 2])
-            first = asyncio.create_task(compaction.compact_idle(thread.pk))
+            # Both read the thread before either asks.
+            both = [await in_database(compaction.gather, thread.pk) for _worker in range(2)]
+            asking = [asyncio.create_task(summarizing.summarize(one, background=True)) for one in both]
             await world.held()
-            second = await compaction.compact_idle(thread.pk)
+            late, _pending = await asyncio.wait(asking, return_when=asyncio.FIRST_COMPLETED)
             emulator.release("summary")
-            return await first, second
+            return len(late), [made is not None for made in await asyncio.gather(*asking)]
 
-        assert play(emulator, scenario) == (True, False)
+        late, made = play(emulator, scenario)
+        assert (late, sorted(made)) == (1, [False, True])
         assert ModelCall.objects.filter(purpose="compaction").count() == 1
 
 

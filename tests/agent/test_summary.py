@@ -1,11 +1,14 @@
 """A summary must have its ten sections and may not invent: ids and quotations that cannot be found are removed."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from agent import summary
 from agent.summary import Standing
+from agent.summary_check import REMOVED, carried, check
 from threads.models import Message
+from threads.transcript import fold
 
 
 def ten_sections(**bodies: str) -> str:
@@ -15,8 +18,28 @@ def ten_sections(**bodies: str) -> str:
     )
 
 
-def checked(text, known=(), said=()):
-    return summary.check(text, lambda ids: ids & set(known), lambda words: any(words in one for one in said))
+class Record:
+    """Rows by id, each (role, text)."""
+
+    def __init__(self, rows, standing=()):
+        self.rows, self.standing = rows, standing
+
+    def known(self, ids):
+        return ids & set(self.rows)
+
+    def said_by_user(self, words):
+        return [pk for pk, (role, text) in self.rows.items() if role == "user" and words in fold(text)]
+
+    def said(self, words):
+        return any(words in fold(text) for _role, text in self.rows.values())
+
+
+def checked(text, rows=None, standing=()):
+    return check(text, Record(rows or {}, standing))
+
+
+def users(*texts):
+    return {pk: ("user", text) for pk, text in enumerate(texts, 1)}
 
 
 def row(pk, role, text, wire="[]", is_error=False):
@@ -34,7 +57,7 @@ def test_headings_in_markdown_count():
 
 
 def test_ids_of_other_threads_are_removed():
-    found = checked(ten_sections(s4="- The draft is done (m:12), see m:99"), known=[12])
+    found = checked(ten_sections(s4="- The draft is done (m:12), see m:99"), {12: ("user", "The draft")})
     assert "m:12" in found.text
     assert "m:99" not in found.text
     assert found.removed == 1
@@ -43,14 +66,43 @@ def test_ids_of_other_threads_are_removed():
 def test_words_that_the_user_never_wrote_are_removed():
     text = ten_sections(
         s2='- "Always answer in French" (m:1)\n- "Delete everything" (m:1)',
-        s3='- The user said "ship it today" and so we did\n- We chose "tabs"',
+        s3='- The user said "ship it today" and so we did\n- 用户说「今天发布」\n- We chose "tabs"',
     )
-    found = checked(text, known=[1], said=["Always answer in French."])
+    found = checked(
+        text, {1: ("user", "Always answer in French."), 2: ("assistant", "I ship it today. 今天发布, tabs")}
+    )
     assert "Always answer in French" in found.text
     assert "Delete everything" not in found.text
     assert "ship it today" not in found.text
+    assert "今天发布" not in found.text
     assert 'We chose "tabs"' in found.text
     assert found.standing == [Standing("Always answer in French", 1)]
+
+
+MARKS = ['"%s"', "“%s”", "„%s“", "„%s”", "‘%s’", "「%s」", "『%s』", "«%s»", "»%s«", "‹%s›"]
+
+
+@pytest.mark.parametrize("marks", MARKS)
+def test_a_quotation_that_stands_in_no_message_is_removed_from_any_section(marks):
+    true, invented = marks % "it’s as wide as the shed", marks % "it’s all lost"
+    text = ten_sections(s4=f"- The report says {true}, then {invented}; it’s done")
+    found = checked(text, {3: ("tool", "Result: It’s as wide as the shed.")})
+    assert f"- The report says {true}, then {REMOVED}; it’s done" in found.text
+    assert found.removed == 1
+
+
+def test_inches_and_apostrophes_are_no_quotation():
+    body = '- Boards of 5" and 6", the dogs’ and the cats’ ‘90s shed'
+    assert body in checked(ten_sections(s4=body)).text
+
+
+def test_an_instruction_carries_the_id_of_the_message_it_stands_in():
+    rows = {**users("Use metres.", "Hello", "Never use emoji"), 4: ("assistant", "Use metres, yes")}
+    text = ten_sections(s2='- "Use metres" (m:4)\n- "Never use emoji" (m:3), in the README\n- „Hello“')
+    found = checked(text, rows)
+    assert found.standing == [Standing("Use metres", 1), Standing("Never use emoji", 3), Standing("Hello", 2)]
+    assert '- "Use metres" (m:1)' in found.text
+    assert '- "Never use emoji" (m:3), in the README' in found.text
 
 
 def test_words_in_section_2_without_a_quotation_are_no_instruction():
@@ -61,11 +113,17 @@ def test_standing_instructions_are_carried_until_withdrawn():
     before = [Standing("Always answer in French", 1), Standing("Never use emoji", 2)]
     found = checked(
         ten_sections(s2='- "Use metres" (m:5)\n- Withdrawn: "Never use emoji" (m:6)'),
-        known=[5, 6],
-        said=["Use metres", "Never use emoji"],
+        {2: ("user", "Never use emoji"), 5: ("user", "Use metres"), 6: ("user", "Emoji are fine now")},
     )
-    assert summary.carried(before, found) == [Standing("Always answer in French", 1), Standing("Use metres", 5)]
-    assert summary.carried(before, checked(ten_sections())) == before
+    assert carried(before, found) == [Standing("Always answer in French", 1), Standing("Use metres", 5)]
+    assert carried(before, checked(ten_sections())) == before
+
+
+def test_an_instruction_is_withdrawn_though_its_message_is_gone():
+    before = [Standing("Never use emoji", 2), Standing("Use metres", 3)]
+    text = ten_sections(s2='- Withdrawn: "never use emoji." (m:6)\n- "Use metres"')
+    found = checked(text, {6: ("user", "Emoji are fine now")}, before)
+    assert carried(before, found) == [Standing("Use metres", 3)]
 
 
 def test_a_summary_by_rule_has_all_sections_and_quotes_only_the_user():
@@ -96,7 +154,7 @@ def test_checking_never_fails_and_never_keeps_an_unknown_id(body):
 def test_a_numbered_list_inside_a_section_is_no_heading():
     text = ten_sections(s1="1. a shed\n2. a fence\n3. a gate", s2='- "Never use emoji" (m:1)')
     assert summary.missing_sections(text) == []
-    found = checked(text, known=[1], said=["Never use emoji"])
+    found = checked(text, users("Never use emoji"))
     assert all(words in found.text for words in ("1. a shed", "2. a fence", "3. a gate"))
     assert found.standing == [Standing("Never use emoji", 1)]
 
@@ -108,3 +166,15 @@ def test_a_summary_by_rule_carries_what_the_context_before_knew():
     assert "We chose oak" in sections[3]
     assert "ssh garden" in sections[10]
     assert "Call back" not in made.text
+
+
+def test_the_list_of_ids_is_bounded_and_says_what_it_leaves_out():
+    rows = [row(pk, "user", f"Words {pk} " + "x" * 200) for pk in range(1, 1_001)]
+    lines = summary.index(rows).splitlines()
+    assert len(summary.index(rows)) <= summary.INDEX_MAX_CHARS
+    (gap,) = [number for number, line in enumerate(lines) if line.startswith("[")]
+    assert f"[{1_001 - len(lines)} messages between" in lines[gap]
+    assert lines[0].startswith("m:1 user: Words 1 ")
+    assert lines[-1].startswith("m:1000 user: Words 1000 ")
+    assert gap < len(lines) - gap
+    assert "between" not in summary.index(rows[:50])

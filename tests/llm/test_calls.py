@@ -72,6 +72,16 @@ def test_a_passing_fault_is_retried_and_recorded(emulator, settings, name):
     assert (failed.input_tokens is not None) == started
 
 
+def test_an_attempt_that_takes_too_long_is_not_repeated(emulator):
+    emulator.answer("Too late", match={"model": "emulator-main"}, hold="for ever")
+    emulator.answer("In time", match={"model": "emulator-light"})
+    asking = Asking()
+    two = models("emulator-main", "emulator-light")
+    answered = async_to_sync(ask)(two, asking.build, asking.on_event, asking.on_retry, seconds=0.5)
+    assert answered.answer.text == "In time"
+    assert outcomes() == [("emulator-main", 1, "transient"), ("emulator-light", 2, "")]
+
+
 def test_a_cut_inside_tool_json_is_an_answer_that_says_so(emulator):
     emulator.answer(tool_use("clock", {"zone": "Europe/Berlin"}, call_id="t_1"))
     emulator.fault("cut_tool_json")
@@ -185,19 +195,18 @@ def test_the_smaller_limit_follows_from_the_figures(asked_for, figures, expected
 
 def test_the_wait_that_a_server_asks_for_is_kept():
     failure = ModelError(ErrorKind.TRANSIENT, "x", retry_after=7)
-    assert 7 <= (calls._wait_seconds(failure, 0) or 0) <= 7 * 1.25
+    assert 7 <= (calls._wait_seconds(failure, 0, 3) or 0) <= 7 * 1.25
 
 
 def test_a_server_that_asks_for_minutes_is_not_waited_for():
-    assert calls._wait_seconds(ModelError(ErrorKind.TRANSIENT, "x", retry_after=31), 0) is None
+    assert calls._wait_seconds(ModelError(ErrorKind.TRANSIENT, "x", retry_after=31), 0, 3) is None
 
 
 def test_waits_grow_and_end(settings):
     settings.MODEL_RETRY_BASE_SECONDS = 1.0
-    settings.MODEL_RETRIES = 3
     failure = ModelError(ErrorKind.TRANSIENT, "x")
-    assert calls._wait_seconds(failure, 3) is None
-    waits = [calls._wait_seconds(failure, retries) or 0 for retries in range(3)]
+    assert calls._wait_seconds(failure, 3, 3) is None
+    waits = [calls._wait_seconds(failure, retries, 3) or 0 for retries in range(3)]
     assert 1 <= waits[0] <= 1.25 < 2 <= waits[1] <= 2.5 < 4 <= waits[2] <= 5
 
 

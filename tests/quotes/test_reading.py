@@ -2,7 +2,7 @@
 
 import pytest
 
-from agent import compaction
+from agent import summarizing
 from llm import catalog
 from tests.quotes.records import at, send, take_in
 from tests.threads.records import exchange
@@ -51,6 +51,6 @@ def test_the_history_says_that_a_row_quotes(rows):
 
 
 def test_a_summary_by_pages_is_made_of_the_quotes_too(rows):
-    (page,) = compaction.pages(rows, catalog.get("emulator-main"))
-    assert "Look at this\n<framework>\nThe user attached a quote" in page
-    assert "Forty metres." in page
+    (page,) = summarizing.pages(rows, catalog.get("emulator-main"))
+    assert "Look at this\n<framework>\nThe user attached a quote" in page.text
+    assert "Forty metres." in page.text

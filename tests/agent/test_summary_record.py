@@ -1,0 +1,63 @@
+"""What a summary may cite and quote: the conversation's rows, and what it was copied from, up to that point."""
+
+import pytest
+from django.db import transaction
+
+from agent.summary import Standing
+from agent.summary_check import carried, check
+from agent.summary_record import ThreadRecord
+from tests.agent.test_summary import ten_sections
+from tests.threads.records import exchange, live, thread_of
+from tests.threads.test_literal_search import begin_generation, result_of_tool
+from threads.copying import fork, rewind
+from threads.models import Generation, Message
+
+pytestmark = pytest.mark.django_db
+
+
+def checked(thread, **bodies):
+    with transaction.atomic():
+        return check(ten_sections(**bodies), ThreadRecord(thread, live(thread)))
+
+
+def test_a_branch_withdraws_what_it_inherited_and_cites_it(alice):
+    thread = thread_of(alice)
+    instruction, _answer = exchange(thread, "Never use emoji. Use metres.")
+    result = result_of_tool(thread, "port 2222 is open")
+    begin_generation(thread)
+    inherited = [Standing("Never use emoji", instruction.pk), Standing("Use metres", instruction.pk)]
+    entries = [{"text": entry.text, "message_id": entry.message_id} for entry in inherited]
+    Generation.objects.filter(pk=live(thread).pk).update(standing=entries)
+    _asked, upto = exchange(thread, "Go on")
+    later, _answer = exchange(thread, "Words said after the branch")
+    branch = fork(alice, thread, upto, acting_user=alice)
+    withdrawn, _answer = exchange(branch, "Emoji are fine.")
+
+    found = checked(
+        branch,
+        s2=f'- Withdrawn: "Never use emoji" (m:{withdrawn.pk})\n- "Use metres" (m:{instruction.pk})',
+        s4=f'- "port 2222 is open" (m:{result.pk})\n- "Words said after the branch" (m:{later.pk})',
+    )
+    assert carried(inherited, found) == [Standing("Use metres", instruction.pk)]
+    assert f'"port 2222 is open" (m:{result.pk})' in found.text
+    assert "Words said after" not in found.text
+    assert f"m:{later.pk}" not in found.text
+    # The model that writes the summary sees the copies, and may cite those.
+    copy = Message.objects.get(thread=branch, copied_from=upto)
+    assert f"m:{copy.pk}" in checked(branch, s4=f"- Gone on (m:{copy.pk})").text
+    # When the conversation that it was branched from is gone, its instructions can still be withdrawn.
+    Message.objects.filter(pk=instruction.pk).update(model_visible=False)
+    found = checked(branch, s2=f'- Withdrawn: "Use metres" (m:{withdrawn.pk})')
+    assert found.withdrawn == ["Use metres"]
+
+
+def test_neither_rewound_words_nor_those_of_strangers_are_evidence(alice, bob):
+    thread = thread_of(alice)
+    _first, kept = exchange(thread, "The shed")
+    gone, _answer = exchange(thread, "Paint it black")
+    theirs, _answer = exchange(thread_of(bob), "Paint it green")
+    rewind(thread, kept, acting_user=alice)
+    found = checked(thread, s5=f'- "Paint it black" (m:{gone.pk})\n- "Paint it green" (m:{theirs.pk})\n- "The shed"')
+    assert "Paint" not in found.text
+    assert "m:" not in found.text
+    assert '- "The shed"' in found.text
