@@ -40,8 +40,8 @@ VIEWS = (
 
 @dataclass(frozen=True)
 class Sink:
-    """One place where something may be kept. `heading` opens the list of what goes there; `accepts` and `rejects` are whole clauses, without a full stop;
-    `written_with` names the tool that writes it, blank where no tool does."""
+    """One place where something may be kept. `heading` opens the list of what goes there; `accepts` and `rejects` are
+    whole clauses, without a full stop; `written_with` names the tool that writes it, blank where no tool does."""
 
     name: str
     heading: str
