@@ -77,8 +77,11 @@ class Touch(Hand):
         message.locator(".act-more").tap()
 
     def to_list(self) -> None:
-        if not self.page.locator("#sidebar").is_visible():
-            self.page.locator("#open-drawer").tap()
+        # Not whether it is seen: one that closes is seen until it is gone.
+        button = self.page.locator("#open-drawer")
+        if button.get_attribute("aria-expanded") != "true":
+            button.tap()
+        expect(button).to_have_attribute("aria-expanded", "true")
 
     def row_menu(self, title: str) -> None:
         self.to_list()
