@@ -28,19 +28,22 @@ def conversations(
     status: str = Thread.Status.ACTIVE,
     limit: int = PAGE_THREADS,
 ) -> dict[str, Any]:
-    """{"threads": [ThreadView], newest first, "has_more": bool}.
+    """{"threads": [ThreadView], the main one and then `limit` others, newest first, "has_more": bool}.
 
     `search` is looked for in titles, without regard to case; `before` is the channel of the last row of the
-    page before. An unknown `before` raises NoSuchThread.
+    page before. An unknown `before` raises NoSuchThread. The main conversation stands on the first page however old
+    it is: it is where a person is sure to find the agent.
     """
     rows = visible_to(user).filter(status=status)
     if search.strip():
         rows = rows.filter(title__icontains=search.strip()[:SEARCH_MAX_CHARS].replace("\x00", ""))
-    if before is not None:
-        last = access_thread(user, before)
+    main = list(rows.filter(kind=Thread.Kind.MAIN)) if before is None else []
+    rows = rows.exclude(kind=Thread.Kind.MAIN)
+    last = access_thread(user, before) if before is not None else None
+    if last is not None and last.kind != Thread.Kind.MAIN:
         rows = rows.filter(Q(updated__lt=last.updated) | Q(updated=last.updated, id__lt=last.pk))
     found = list(rows.order_by("-updated", "-id")[: limit + 1])
-    return {"threads": [thread_view(thread) for thread in found[:limit]], "has_more": len(found) > limit}
+    return {"threads": [thread_view(thread) for thread in [*main, *found[:limit]]], "has_more": len(found) > limit}
 
 
 def existing(user: User, thread_ids: list[int]) -> set[int]:

@@ -5,6 +5,8 @@ import { request } from "./requests.js";
 import { daysAgo, page, say } from "./words.js";
 
 const SEARCH_DELAY_MS = 180;
+const PAGE_ROWS = 60; // of the list that the socket brings, and of what is shown more: chat/conversations.py
+const REQUEST_MAX_ROWS = 200;
 
 export class Conversations {
   /** `onOpen(channel)` for a plain click, links work by themselves otherwise; `onMenu(thread, {at, from})`. */
@@ -12,10 +14,12 @@ export class Conversations {
     Object.assign(this, { nav, search, archivedButton, onOpen, onMenu, onRename, onDelete, onError });
     this.lines = new Map(); // channel -> {key: what it shows, node}
     this.first = { threads: [], has_more: false };
-    this.older = [];
     this.current = "";
     this.archived = false;
-    this.found = null; // the answer to a search, or the archived ones, or null
+    this.found = null; // what was read: a search, the archived ones, more than the first page; or null
+    this.wanted = new Map(); // what is asked for, as JSON -> how many pages of it, where that is more than one
+    this.reading = Promise.resolve();
+    this.next = null; // the reading after the one under way
     search.addEventListener("input", () => {
       clearTimeout(this.timer);
       this.timer = setTimeout(() => this.find(), SEARCH_DELAY_MS);
@@ -85,31 +89,27 @@ export class Conversations {
   }
 
   get threads() {
-    if (this.found) return this.found.threads;
-    const known = new Set(this.first.threads.map((thread) => thread.channel));
-    return [...this.first.threads, ...this.older.filter((thread) => !known.has(thread.channel))];
+    return (this.found ?? this.first).threads;
   }
 
   get hasMore() {
-    return this.found ? this.found.has_more : (this.olderHasMore ?? this.first.has_more);
+    return (this.found ?? this.first).has_more;
   }
 
-  /** A fresh first page of the active ones, from the server. */
+  /** A fresh first page of the active ones, from the server. Whatever else is shown is read again: rows come and go. */
   update(list) {
     this.first = list;
-    if (this.found) this.find();
-    else this.draw();
+    this.find();
   }
 
   /** One thread's own view is newer than the list's. */
   updateThread(view) {
-    const rows = [...this.first.threads, ...this.older, ...(this.found?.threads ?? [])];
+    const rows = [...this.first.threads, ...(this.found?.threads ?? [])];
     const known = rows.filter((row) => row.channel === view.channel);
     // An answer that grows changes nothing here, ten times a second.
     if (known.every((row) => row === view || JSON.stringify(row) === JSON.stringify(view))) return;
     const replace = (rows) => rows.map((row) => (row.channel === view.channel ? view : row));
     this.first = { ...this.first, threads: replace(this.first.threads) };
-    this.older = replace(this.older);
     if (this.found) this.found = { ...this.found, threads: replace(this.found.threads) };
     this.draw();
   }
@@ -121,7 +121,6 @@ export class Conversations {
 
   remove(channel) {
     const without = (rows) => rows.filter((thread) => thread.channel !== channel);
-    this.older = without(this.older);
     this.first = { ...this.first, threads: without(this.first.threads) };
     if (this.found) this.found = { ...this.found, threads: without(this.found.threads) };
     this.draw();
@@ -132,33 +131,46 @@ export class Conversations {
     return { ...(search ? { search } : {}), ...(this.archived ? { status: "archived" } : {}) };
   }
 
-  async find() {
-    const { query } = this;
-    const asked = JSON.stringify(query);
-    if (asked === "{}") {
+  /** Show what is asked for. Whoever asks while something is read gets the reading after it. */
+  find() {
+    const key = JSON.stringify(this.query);
+    if (key === "{}" && !this.wanted.has(key)) {
       this.found = null;
       this.draw();
-      return;
+      return Promise.resolve();
     }
-    const found = await this.load(query);
-    // An answer that another one overtook is old.
-    if (found && JSON.stringify(this.query) === asked) {
-      this.found = found;
-      this.draw();
+    this.next ??= this.reading.then(() => {
+      this.next = null;
+      this.reading = this.read();
+      return this.reading;
+    });
+    return this.next;
+  }
+
+  async read() {
+    const { query } = this;
+    const key = JSON.stringify(query);
+    let missing = (this.wanted.get(key) ?? 1) * PAGE_ROWS; // the main conversation stands outside the pages
+    let found = { threads: [], has_more: true };
+    while (found.has_more && missing > 0) {
+      const limit = Math.min(missing, REQUEST_MAX_ROWS);
+      missing -= limit;
+      const before = found.threads.length ? { before: found.threads.at(-1).channel } : {};
+      const page = await this.load({ ...query, limit, ...before });
+      // An answer that another question overtook is old.
+      if (!page || JSON.stringify(this.query) !== key) return;
+      found = { threads: [...found.threads, ...page.threads], has_more: page.has_more };
     }
+    this.found = found;
+    this.draw();
   }
 
   async more() {
-    const last = this.threads.at(-1);
-    const loaded = await this.load({ ...this.query, before: last.channel });
-    if (!loaded) return;
-    if (this.found) this.found = { threads: [...this.found.threads, ...loaded.threads], has_more: loaded.has_more };
-    else {
-      this.older = [...this.older, ...loaded.threads];
-      this.olderHasMore = loaded.has_more;
-    }
-    this.draw();
-    this.nav.querySelector(`a[data-channel="${loaded.threads[0]?.channel}"]`)?.focus();
+    const key = JSON.stringify(this.query);
+    const count = this.threads.length;
+    this.wanted.set(key, (this.wanted.get(key) ?? 1) + 1);
+    await this.find();
+    if (JSON.stringify(this.query) === key) this.links()[count]?.focus();
   }
 
   async load(query) {

@@ -40,15 +40,21 @@ def test_a_token_signs_in_and_nothing_is_open_without(alice, thread):
     assert client.get("/api/threads/").status_code == 200
 
 
-def test_conversations_are_listed_newest_first_by_the_page(api, alice):
+def test_the_main_conversation_is_listed_first_and_the_others_newest_first_by_the_page(api, alice):
     for number in range(5):
         create_thread(alice, title=f"thread {number}")
-    first = api.get("/api/threads/", {"limit": 4}).json()
-    assert [row["title"] for row in first["threads"]] == ["thread 4", "thread 3", "thread 2", "thread 1"]
-    assert first["has_more"]
-    second = api.get("/api/threads/", {"limit": 4, "before": first["threads"][-1]["channel"]}).json()
-    assert [row["title"] for row in second["threads"]] == ["thread 0", ""]
-    assert not second["has_more"]
+
+    def page(**query):
+        answer = api.get("/api/threads/", {"limit": 4, **query}).json()
+        return [row["title"] for row in answer["threads"]], answer["threads"][-1]["channel"], answer["has_more"]
+
+    first, last, more = page()
+    assert (first, more) == (["", "thread 4", "thread 3", "thread 2", "thread 1"], True)
+    second, _last, more = page(before=last)
+    assert (second, more) == (["thread 0"], False)
+    main = Thread.objects.get(owner=alice, kind="main")
+    assert page(before=main.channel)[0] == first[1:]
+    assert page(search="thread 3")[0] == ["thread 3"]
 
 
 def test_titles_are_searched_as_they_are_written_and_without_regard_to_case(api, alice):

@@ -6,7 +6,8 @@ import re
 import pytest
 from playwright.sync_api import Page, expect
 
-from chat.conversations import rename_conversation
+from agent.conversations import delete as delete_conversation
+from chat.conversations import create_conversation, rename_conversation
 from chat.frames import FRAME_MAX_BYTES
 from chat.snapshot import apply
 from llm.emulator import client as emulated
@@ -280,20 +281,40 @@ def test_going_between_conversations_and_back_keeps_drafts_and_places(open_page,
     expect(page.locator(".welcome")).to_be_visible()
 
 
-def test_titles_are_searched(open_page, alice):
-    for number in range(70):
-        create_thread(alice, title=f"Conversation {number}")
+def test_titles_are_searched_and_more_rows_come_by_pages(open_page, alice):
+    threads = [create_thread(alice, title=f"Conversation {number}") for number in range(130)]
     page = open_page(alice)
-    links = page.locator("#conversations a")
-    expect(links).to_have_count(60)
-    page.get_by_role("button", name="Show more").click()
-    expect(links).to_have_count(71)
-    page.get_by_label("Search titles").fill("conversation 6")
+    links = page.locator("#conversations a[data-channel]")
+    search = page.get_by_label("Search titles")
+    more = page.get_by_role("button", name="Show more")
+    # The main conversation is the oldest here, and stands first.
+    expect(links).to_have_count(61)
+    expect(links.first).to_have_text("Main")
+    more.press("Enter")
+    expect(links).to_have_count(121)
+    expect(links.nth(61)).to_be_focused()
+    # What is deleted elsewhere goes from any page, and what is new pushes no row out of sight.
+    delete_conversation(alice, threads[30].channel)
+    expect(page.locator("#conversations a", has_text="Conversation 30")).to_have_count(0)
+    create_conversation(alice, title="New one")
+    expect(links.nth(1)).to_have_text("New one")
+    expect(links).to_have_count(121)
+    expect(links.last).to_have_text("Conversation 10")
+    more.press("Enter")
+    expect(links).to_have_count(131)
+    expect(more).to_have_count(0)
+    # By the keyboard alone: into the field, into the list, back, and out.
+    page.keyboard.press("Control+k")
+    page.keyboard.type("conversation 12")
     expect(links).to_have_count(11)
-    page.get_by_label("Search titles").fill("nowhere")
+    page.keyboard.press("ArrowDown")
+    expect(links.first).to_be_focused()
+    page.keyboard.press("ArrowUp")
+    expect(search).to_be_focused()
+    search.fill("nowhere")
     expect(page.locator("#conversations .empty")).to_have_text("No title contains “nowhere”.")
     page.keyboard.press("Escape")
-    expect(links).to_have_count(71)
+    expect(links).to_have_count(131)
 
 
 def test_earlier_messages_load_without_moving_what_is_read(open_page, alice):

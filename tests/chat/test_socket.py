@@ -291,9 +291,9 @@ def test_a_conversation_deleted_in_another_tab_is_gone_and_the_socket_stays(page
 
 
 def test_the_list_comes_at_the_start_and_whenever_it_changes(thread, page, alice):
-    assert [row["title"] for row in page.receive("threads")["threads"]] == ["Boats", ""]
+    assert [row["title"] for row in page.receive("threads")["threads"]] == ["", "Boats"]
     rename_conversation(alice, thread.channel, "Ships")
-    assert page.receive("threads")["threads"][0]["title"] == "Ships"
+    assert page.receive("threads")["threads"][1]["title"] == "Ships"
 
 
 def test_no_more_conversations_are_open_at_once_than_the_limit(page, alice, monkeypatch):
