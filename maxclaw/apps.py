@@ -14,6 +14,9 @@ class MaxclawConfig(AppConfig):
         from maxclaw.column_names import name_columns
 
         name_columns()
+        from maxclaw.task_failures import keep_words_out
+
+        keep_words_out()
         if os.environ.get(SUPERVISOR_VARIABLE):
             # Also for the process that a reloading server starts, which no supervisor started itself.
             die_with_parent(os.getppid())
