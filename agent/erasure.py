@@ -10,7 +10,6 @@ from django.db.models import Model
 from accounts import erasing
 from accounts.models import User
 from agent import import_jobs
-from agent.import_run import TITLE_SHOWN_MAX_CHARS
 from agent.models import ImportedConversation, ImportJob, InboxItem, OverflowEvent, TaskFrame, ToolCall, TurnEvent
 from threads.models import Thread
 
@@ -80,17 +79,18 @@ def export(user: User) -> Iterator[dict[str, Any]]:
 
 
 def erase_thread(thread: Thread) -> None:
+    _forget_in_reports(thread)  # while it is known which conversation of a file this was
     for table in TABLES:
         table._default_manager.filter(thread=thread).delete()
-    _forget_in_reports(thread)
 
 
 def _forget_in_reports(thread: Thread) -> None:
-    """Reports of imports name what was left out by its title."""
-    title = thread.title[:TITLE_SHOWN_MAX_CHARS]
-    for job in ImportJob.objects.filter(owner_id=thread.owner_id) if title else []:
+    """Reports of imports name what was left out by its title. Titles are no names: whose line it is, the id of the
+    conversation in the file says."""
+    sources = set(ImportedConversation.objects.filter(thread=thread).values_list("source", flat=True))
+    for job in ImportJob.objects.filter(owner_id=thread.owner_id) if sources else []:
         problems = job.report.get("problems", [])
-        kept = [problem for problem in problems if title not in problem[0]]
+        kept = [problem for problem in problems if problem[2] not in sources]
         if len(kept) < len(problems):
             job.report["problems"] = kept
             job.save(update_fields=["report"])

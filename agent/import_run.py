@@ -26,12 +26,14 @@ SECONDS_BETWEEN_RINGS = 1.0
 PROBLEMS_KEPT = 500
 TITLE_SHOWN_MAX_CHARS = 60
 WHY_MAX_CHARS = 500
+SOURCE_MAX_CHARS = 200  # of ImportedConversation.source
 
 
 @dataclass
 class Report:
     """What an import came to. `seen` counts messages of the file, `left_out` what could not be imported: lines, or
-    whole conversations and single messages of an export. `problems` holds (where, why) of the first of them."""
+    whole conversations and single messages of an export. `problems` holds (where, why, source) of the first of them;
+    `source` is the conversation's id in the file, blank where there is none: erasing finds by it what to forget."""
 
     seen: int = 0
     added: int = 0
@@ -42,11 +44,11 @@ class Report:
     branches: int = 0
     empty: int = 0
     left_out: int = 0
-    problems: list[tuple[str, str]] = field(default_factory=list)
+    problems: list[tuple[str, str, str]] = field(default_factory=list)
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> "Report":
-        return cls(**{**stored, "problems": [(where, why) for where, why in stored.get("problems", [])]})
+        return cls(**{**stored, "problems": [tuple(problem) for problem in stored.get("problems", [])]})
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -137,16 +139,17 @@ class ImportRun:
             return
         for conversation in conversations:
             title = words(conversation.get("title") or conversation.get("name"))
+            source = source_of(conversation)
             named = f"{where} (“{head(title, TITLE_SHOWN_MAX_CHARS)}”)" if title.strip() else where
             try:
                 history = _read(conversation)
                 for sentence in history.damaged:
-                    self._leave_out(named, sentence)
+                    self._leave_out(named, sentence, source=source)
                 self._take_history(history, on_messages)
             except (Damaged, NotImported) as left_out:
-                self._leave_out(named, str(left_out))
+                self._leave_out(named, str(left_out), source=source)
             except RecursionError:
-                self._leave_out(named, _("It is JSON that nobody can read."))
+                self._leave_out(named, _("It is JSON that nobody can read."), source=source)
 
     def _take_history(self, history: History, on_messages: Callable[[int], None]) -> None:
         if not history.nodes:
@@ -202,26 +205,32 @@ class ImportRun:
             )
         except NotImported as refused:
             where = _("conversation %(id)s") % {"id": conversation.source}
-            self._leave_out(where, str(refused), len(conversation))
+            self._leave_out(where, str(refused), len(conversation), source=conversation.source)
         else:
             self._count(outcome)
             for line in outcome.repeated:
-                self._tell(self._line(line), _("An earlier line has the same id."))
+                self._tell(self._line(line), _("An earlier line has the same id."), conversation.source)
 
     def _line(self, number: int) -> str:
         return _("line %(number)s") % {"number": number}
 
     # What is left out
 
-    def _leave_out(self, where: str, why: str, count: int = 1) -> None:
+    def _leave_out(self, where: str, why: str, count: int = 1, source: str = "") -> None:
         self.report.left_out += count
-        self._tell(where, why)
+        self._tell(where, why, source)
 
-    def _tell(self, where: str, why: str) -> None:
+    def _tell(self, where: str, why: str, source: str) -> None:
         where, why = visible(where), head(visible(why), WHY_MAX_CHARS)
         if len(self.report.problems) < PROBLEMS_KEPT:
-            self.report.problems.append((where, why))
+            self.report.problems.append((where, why, head(source, SOURCE_MAX_CHARS)))
         self.on_problem(where, why)
+
+
+def source_of(conversation: Mapping[str, Any]) -> str:
+    """The id of a conversation of an export, damaged or not, as `ImportedConversation` keeps it; blank without one."""
+    found = conversation.get("conversation_id") or conversation.get("uuid") or conversation.get("id")
+    return words(found).strip()
 
 
 def _read(conversation: Mapping[str, Any]) -> History:

@@ -96,7 +96,7 @@ def job_view(job: ImportJob) -> dict[str, Any]:
         "sentence": _sentence(job),
         "figures": _figures(report),
         "problem": job.problem,
-        "problems": report.problems,
+        "problems": [(where, why) for where, why, _source in report.problems],
         "unnamed": max(report.left_out - len(report.problems), 0) if len(report.problems) >= PROBLEMS_KEPT else 0,
         "found_any": bool(report.new or report.grown or report.unchanged),
     }

@@ -119,7 +119,7 @@ def test_sentences_are_in_the_owners_language(uploaded, alice):
     job = uploaded(raw=b"[7]")
     run_import(job.pk)
     job.refresh_from_db()
-    [[where, why]] = job.report["problems"]
+    [[where, why, _source]] = job.report["problems"]
     assert "entry" not in where and "JSON object" not in why
 
 
@@ -248,21 +248,24 @@ def test_erasing_a_person_takes_their_imports_along(uploaded, alice, bob, django
     assert stored() == [others.stored_as]
 
 
-def test_a_report_forgets_the_title_of_an_erased_conversation(uploaded, alice):
-    job = uploaded(1)
-    run_import(job.pk)
+def test_a_report_forgets_an_erased_conversation_and_no_other_of_its_title(uploaded, alice):
+    both = [exports.chatgpt_conversation(0), exports.chatgpt_conversation(1)]
+    both[1]["title"] = both[0]["title"]
+    run_import(uploaded(raw=json.dumps(both).encode()).pk)
+    first = Thread.objects.filter(title="Talk 0").order_by("id").first()
     Thread.objects.filter(kind="web").update(state="waiting")
-    newer = exports.chatgpt_conversation(0)
-    last = newer["current_node"]
-    newer["mapping"]["new"] = {"parent": last, "children": [], "message": exports.message("user", "More")}
-    newer["current_node"] = "new"
-    again = uploaded(raw=json.dumps([newer, {"title": "Odd"}]).encode())
+    for newer in both:
+        last = newer["current_node"]
+        newer["mapping"]["new"] = {"parent": last, "children": [], "message": exports.message("user", "More")}
+        newer["current_node"] = "new"
+    again = uploaded(raw=json.dumps([*both, {"title": "Talk 0 is odd"}]).encode())
     run_import(again.pk)
     again.refresh_from_db()
-    assert ["Talk 0" in where for where, _why in again.report["problems"]] == [True, False]
-    erasing.erase_thread(Thread.objects.get(title="Talk 0"))
+    assert ["Talk 0" in where for where, _why, _source in again.report["problems"]] == [True, True, True]
+    erasing.erase_thread(first)
     again.refresh_from_db()
-    assert ["Odd" in where for where, _why in again.report["problems"]] == [True]
+    left = [(where.split(",")[1].split("(")[0], source) for where, _why, source in again.report["problems"]]
+    assert left == [(" entry 2 ", both[1]["conversation_id"]), (" entry 3 ", "")]
 
 
 @pytest.mark.django_db(transaction=True)
