@@ -25,7 +25,7 @@ run: setup ## Start MaxClaw (more: make run ARGS="--port 9000"; see manage.py se
 	@exec $(VENV)/python manage.py serve $(ARGS)
 
 test: setup-dev lint types layers ## Check everything: lint, types, layers and the whole test suite
-	$(VENV)/pytest -n auto --dist loadfile $(ARGS)
+	$(VENV)/pytest -n auto --dist loadfile --no-loadscope-reorder $(ARGS)
 
 bench: setup-dev ## Measure what turns cost (more: make bench NAME=locomo ARGS="--quick --data DIR")
 	$(VENV)/python benchmarks/$(or $(NAME),turns).py $(ARGS)

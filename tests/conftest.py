@@ -6,6 +6,18 @@ import shutil
 import pytest
 
 PASSWORD = "correct horse battery"
+# The files that take longest, which a run begins with.
+FIRST = (
+    "test_two_servers.py",
+    "test_serve.py",
+    "test_long_history.py",
+    "test_export_import.py",
+    "test_benchmarks.py",
+    "test_page_states.py",
+    "test_strangers.py",
+    "test_admin_browser.py",
+    "test_environment_setup.py",
+)
 CHROMIUM_NAMES = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome")
 
 
@@ -15,7 +27,10 @@ def chromium_path() -> str | None:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave browser tests out where there is no browser. Not in CI: there a missing browser fails them."""
+    """The longest files first, so that no process ends with one while the others wait. Browser tests are left out where
+    there is no browser; not in CI: there a missing browser fails them."""
+    weight = {file: FIRST.index(file) if file in FIRST else len(FIRST) for file in {item.path.name for item in items}}
+    items.sort(key=lambda item: (weight[item.path.name], not item.get_closest_marker("browser")))
     if chromium_path() or os.environ.get("CI", "").lower() == "true":
         return
     left_out = [item for item in items if item.get_closest_marker("browser")]
@@ -44,6 +59,14 @@ def chromium() -> str:
     path = chromium_path()
     assert path, "Chromium is missing: install Debian's package `chromium`."
     return path
+
+
+@pytest.fixture(autouse=True)
+def untaught_estimates():
+    """No test's figures depend on what another's calls taught of a model's tokens."""
+    from llm import estimates
+
+    estimates.forget()
 
 
 def make_person(username: str):

@@ -23,10 +23,12 @@ function watchUpload(form) {
 
   const tooLarge = () => input.files[0]?.size > Number(form.dataset.limit);
 
-  input.addEventListener("change", () => {
+  const showChosen = () => {
     chosen.textContent = input.files[0]?.name ?? chosen.dataset.empty;
     showProblem(tooLarge() ? form.dataset.tooLarge : "");
-  });
+  };
+  input.addEventListener("change", showChosen);
+  showChosen(); // chosen before this script ran, or kept by the browser
   for (const [kind, over] of [["dragenter", true], ["dragover", true], ["dragleave", false], ["drop", false]]) {
     drop.addEventListener(kind, () => drop.classList.toggle("over", over));
   }

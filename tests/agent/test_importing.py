@@ -17,7 +17,6 @@ from agent.conversations import delete
 from agent.models import ImportedConversation, InboxItem, TurnEvent
 from agent.projection import message_views
 from chat.snapshot import apply, snapshot
-from llm import estimates
 from llm.catalog import get
 from llm.emulator.client import text
 from llm.estimates import estimate_tokens
@@ -391,7 +390,6 @@ def test_a_history_larger_than_the_budget_is_dealt_into_generations(run, alice):
     run(*long_history(150))
     thread = only_thread(alice)
     dealt = generations(thread)
-    estimates.forget()  # what other tests taught of this model's tokens
     budget = get("emulator-main").context_budget
     assert len(dealt) >= 3
     assert [generation.ordinal for generation in dealt] == list(range(1, len(dealt) + 1))
