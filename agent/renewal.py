@@ -69,7 +69,8 @@ def _commit(holding: Holding, material: Material, made: Summary) -> bool:
         done = compaction.commit(material, made, reason, holding.token)
         generation, events = done if done is not None else (live_generation(thread), [])
         holding.generation_id = generation.pk
-        goes_on, more = ending.end_or_go_on(thread, generation, holding, TaskFrame.EndReason.ANSWERED, "")
+        notice = "" if done is not None else _("Something came in meanwhile, so the context was not renewed.")
+        goes_on, more = ending.end_or_go_on(thread, generation, holding, TaskFrame.EndReason.ANSWERED, notice)
         emit_all(thread.pk, thread.owner_id, [*events, *more])
         if not goes_on:
             # Words that came meanwhile wait in the inbox: whoever hears this starts their turn in the new generation.

@@ -1,10 +1,13 @@
 """Renewing the context: when, along which prefix, and what may never be lost."""
 
+import asyncio
+import io
 import json
 from datetime import timedelta
 
 import pytest
 from asgiref.sync import async_to_sync
+from django.core.management import CommandError, call_command
 
 from agent import compaction, renewal, summarizing
 from agent.models import InboxItem, TaskFrame
@@ -15,13 +18,14 @@ from maxclaw import clock
 from maxclaw.database_threads import in_database
 from tests.agent.test_summary import ten_sections
 from tests.agent.world import running_world
+from tests.threads.records import say
 from threads.models import Generation, Message, Thread
 from threads.verification import verify_thread
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-BUDGET = 6_000
-LONG = "Some words about the garden and its many roses. " * 450  # about 5,000 tokens
+BUDGET = 16_000
+LONG = "Some words about the garden and its many roses. " * 1_200  # about 13,000 tokens
 ASKED = {"contains": "ten numbered\nsections"}
 
 
@@ -320,6 +324,35 @@ def test_the_user_asks_for_a_new_generation(emulator, alice):
         renewal.request(alice, thread.channel)
 
 
+def test_the_command_says_whether_the_context_was_renewed(emulator, alice):
+    emulator.answer(text(summary_text()), match=ASKED, hold="first")
+    emulator.answer(text(summary_text()), match=ASKED)
+    emulator.answer(text("Fine."), times=-1)
+
+    async def scenario(world):
+        thread = await world.new_thread(alice)
+        await world.ask(thread, "Hello")
+        renewed, refused = io.StringIO(), io.StringIO()
+
+        def compact(**streams):
+            call_command("compact", thread.channel, wait=30, **streams)
+
+        asked = asyncio.create_task(in_database(compact, stderr=refused))
+        await world.held()
+        await in_database(lambda: say(thread, "event", "A row that the summary does not know", blocks=None))
+        emulator.release("first")
+        with pytest.raises(CommandError):
+            await asked
+        before = await in_database(generations, thread)
+        await in_database(compact, stdout=renewed)
+        return before, refused.getvalue(), renewed.getvalue()
+
+    before, refused, renewed = play(emulator, scenario)
+    assert len(before) == 1
+    assert "not renewed. The context is as it was." in refused
+    assert "renewed, now in generation 2." in renewed
+
+
 def test_a_stranger_cannot_ask_for_it(alice, bob, emulator):
     from threads.lifecycle import create_thread
 
@@ -354,8 +387,6 @@ class TestIdle:
         emulator.answer(text("Yes."), times=-1)
 
         async def scenario(world):
-            import asyncio
-
             thread = await world.new_thread(alice)
             await world.ask(thread, LONG[: len(LONG) // 2])
             idle = asyncio.create_task(compaction.compact_idle(thread.pk))
@@ -405,8 +436,6 @@ class TestIdle:
         emulator.answer(text("Yes."), times=-1)
 
         async def scenario(world):
-            import asyncio
-
             thread = await world.new_thread(alice)
             await world.ask(thread, LONG[: len(LONG) // 2])
             # Both read the thread before either asks.

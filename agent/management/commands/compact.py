@@ -30,23 +30,30 @@ class Command(BaseCommand):
                 self.stderr.write(f"{channel}: there is no such conversation.")
                 failed += 1
                 continue
+            before = self._newest(thread)
             try:
                 frame = renewal.request(thread.owner, channel)
             except Refused as refusal:
                 self.stderr.write(f"{channel}: {refusal.sentence}")
                 failed += 1
                 continue
-            failed += not self._wait(channel, frame, options["wait"])
+            failed += not self._wait(channel, frame, before, options["wait"])
         if failed:
             raise CommandError(f"{failed} of {len(options['channels'])} conversations were not renewed.")
 
-    def _wait(self, channel: str, frame: TaskFrame, seconds: int) -> bool:
+    def _newest(self, thread: Thread) -> int:
+        return Generation.objects.filter(thread=thread).order_by("-ordinal").values_list("ordinal", flat=True)[0]
+
+    def _wait(self, channel: str, frame: TaskFrame, before: int, seconds: int) -> bool:
         deadline = clock.monotonic() + seconds
         while clock.monotonic() < deadline:
             frame.refresh_from_db()
             if frame.state == TaskFrame.State.DONE:
-                generation = Generation.objects.filter(thread_id=frame.thread_id).order_by("-ordinal").first()
-                self.stdout.write(f"{channel}: renewed, now in generation {generation and generation.ordinal}.")
+                now = self._newest(frame.thread)
+                if now == before:
+                    self.stderr.write(f"{channel}: {frame.notice} The context is as it was.")
+                    return False
+                self.stdout.write(f"{channel}: renewed, now in generation {now}.")
                 return True
             if frame.state == TaskFrame.State.FAILED:
                 self.stderr.write(f"{channel}: interrupted; the context is as it was.")
