@@ -69,9 +69,11 @@ class MeterShape(serializers.Serializer[dict[str, Any]]):
     """How full the context is, and what the conversation has cost."""
 
     model = serializers.CharField(help_text="The model of the last request, or the one that would answer.")
-    budget = serializers.IntegerField(allow_null=True, help_text="Tokens that a context may hold.")
+    budget = serializers.IntegerField(allow_null=True, help_text="Tokens that a context of this model may hold.")
     live_tokens = serializers.IntegerField(allow_null=True, help_text="Null before the first request.")
-    cache_read_share = serializers.FloatField(allow_null=True, help_text="Of the last request, 0 to 1.")
+    cache_read_share = serializers.FloatField(
+        allow_null=True, help_text="Of the last request, 0 to 1; null where its server does not say."
+    )
     cost = serializers.CharField(help_text="List price of all calls in dollars, as far as it is known.")
     cost_unknown = serializers.IntegerField(help_text="Calls without a price: the sum is then a lower bound.")
     choices = serializers.ListField(child=serializers.CharField(), help_text="Models that may be picked.")

@@ -142,8 +142,12 @@ def page_words() -> dict[str, str]:
         # Context meter and models
         "context": _("Context"),
         "meter_button": _("Context {share} full. Details and cost"),
+        "meter_button_unknown": _("How full the context is, is not known yet. Details and cost"),
         "tokens_live": _("In use"),
         "tokens_of": _("{live} of {budget} tokens ({share})"),
+        "tokens_alone": _("{live} tokens; the model's budget is not known"),
+        "tokens_unknown_of": _("not known yet, of {budget} tokens"),
+        "counted_for": _("Model"),
         "not_yet": _("not known yet"),
         "cache_share": _("Read from cache"),
         "cost": _("Cost so far"),

@@ -3,7 +3,7 @@
 import { element, icon } from "./elements.js";
 import { number, say } from "./words.js";
 
-const QUESTION_TOOL = "ask_user_question";
+export const QUESTION_TOOL = "ask_user_question";
 const SEARCH_TOOL = "search_memory";
 const LEFT_OUT = /^(?:\((?<cut>[\d,]+) more excerpts were cut|(?<least>At least )?(?<hits>[\d,]+) more hits are not shown)/gm;
 const PREVIEW_MAX_CHARS = 160;
@@ -135,17 +135,24 @@ function toolCard(call, { reusable, actions }) {
   return element("details", { class: "fold tool-card", "data-call": call.id }, summary, body);
 }
 
-function questionCard(call, { actions }) {
+/** {question, options} as text, whatever the model wrote. */
+export function questionIn(call) {
   const { question = "", options = [] } = call.arguments ?? {};
+  const textOf = (option) => (typeof option === "string" ? option : (option?.label ?? shown(option)));
+  return { question: shown(question), options: Array.isArray(options) ? options.map(textOf) : [] };
+}
+
+function questionCard(call, { actions }) {
+  const { question, options } = questionIn(call);
   const open = call.status === "waiting" && actions;
   const node = element(
     "section",
     { class: open ? "question-card open" : "question-card", "data-call": call.id, "aria-label": say("question") },
     element("p", { class: "label" }, icon("question"), say("question")),
-    element("p", { class: "question" }, shown(question)),
+    element("p", { class: "question" }, question),
   );
   if (open) {
-    node.append(...openQuestion(call, Array.isArray(options) ? options : [], actions.answer));
+    node.append(...openQuestion(call, options, actions.answer));
   } else if (call.result) {
     node.append(element("p", { class: "answer-given" }, element("strong", {}, say("answered")), call.result.text));
   } else if (call.status !== "pending" && call.status !== "running") {
@@ -166,9 +173,8 @@ function openQuestion(call, options, onAnswer) {
     input,
     element("button", { class: "button", type: "submit" }, say("answer")),
   );
-  const buttons = options.map((option) => {
-    const text = typeof option === "string" ? option : (option?.label ?? shown(option));
-    return element("button", { class: "button", type: "button", onclick: () => onAnswer(call, text) }, text);
-  });
+  const buttons = options.map((text) =>
+    element("button", { class: "button", type: "button", onclick: () => onAnswer(call, text) }, text),
+  );
   return [buttons.length ? element("div", { class: "options" }, ...buttons) : "", form];
 }

@@ -59,17 +59,19 @@ export class Meter {
 
   draw() {
     const { view } = this;
-    this.button.hidden = !view?.budget;
+    this.button.hidden = !view;
     if (!view) this.toggle(false);
     this.drawModel();
-    if (!view?.budget) return;
-    const share = Math.min((view.live_tokens ?? 0) / view.budget, 1);
+    if (!view) return;
+    // Null: not known, which is not the same as empty.
+    const share = view.budget && view.live_tokens !== null ? Math.min(view.live_tokens / view.budget, 1) : null;
     for (const node of [this.button, this.panel]) {
-      node.style.setProperty("--share", share);
-      node.dataset.level = share >= NEARLY_FULL ? "high" : "low";
+      node.style.setProperty("--share", share ?? 0);
+      node.dataset.level = share === null ? "unknown" : share >= NEARLY_FULL ? "high" : "low";
     }
-    this.button.querySelector("span").textContent = percent(share);
-    this.button.setAttribute("aria-label", say("meter_button", { share: percent(share) }));
+    this.button.querySelector("span").textContent = share === null ? "–" : percent(share);
+    const name = share === null ? say("meter_button_unknown") : say("meter_button", { share: percent(share) });
+    this.button.setAttribute("aria-label", name);
     this.panel.replaceChildren(...this.details(view, share));
   }
 
@@ -93,7 +95,9 @@ export class Meter {
         "dl",
         {},
         element("dt", {}, say("tokens_live")),
-        element("dd", {}, view.live_tokens === null ? say("not_yet") : say("tokens_of", { live: number(view.live_tokens), budget: number(view.budget), share: percent(share) })),
+        element("dd", {}, share === null ? this.tokens(view) : say("tokens_of", { live: number(view.live_tokens), budget: number(view.budget), share: percent(share) })),
+        element("dt", {}, say("counted_for")),
+        element("dd", {}, view.model || say("no_model")),
         element("dt", {}, say("cache_share")),
         element("dd", {}, view.cache_read_share === null ? say("not_yet") : percent(view.cache_read_share)),
         element("dt", {}, say("cost")),
@@ -103,6 +107,12 @@ export class Meter {
       element("button", { class: "button", type: "button", onclick: () => { this.toggle(false); this.onRenew(); } }, say("renew")),
       element("p", { class: "meter-note" }, say("renew_hint")),
     ].filter(Boolean);
+  }
+
+  /** Where there is no share to tell, what is known of it. */
+  tokens({ live_tokens, budget }) {
+    if (live_tokens !== null) return say("tokens_alone", { live: number(live_tokens) });
+    return budget ? say("tokens_unknown_of", { budget: number(budget) }) : say("not_yet");
   }
 
   choose() {

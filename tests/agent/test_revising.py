@@ -10,6 +10,7 @@ from agent.models import InboxItem, TurnEvent
 from agent.refusals import Refused
 from agent.ticks import erase_deleted_conversations
 from llm.emulator.client import text
+from llm.models import ModelCall
 from maxclaw import clock
 from maxclaw.database_threads import in_database
 from tests.agent.world import running_world
@@ -183,3 +184,12 @@ def test_the_meter_tells_what_the_last_request_held(emulator, alice):
     assert view["live_tokens"] == whole + usage["output_tokens"]
     assert view["budget"] == 100_000
     assert view["cache_read_share"] == usage["cache_read_input_tokens"] / whole
+    # Tokens and budget stay one model's, whatever is picked for the next answer; what nobody told is not nothing.
+    assert view["model"] == "emulator-main"
+    thread.model = "emulator-light"
+    thread.save(update_fields=["model"])
+    assert meter.meter_view(thread) == view
+    assert meter.cache_read_share(ModelCall(input_tokens=10, cache_read_tokens=0)) == 0
+    assert meter.cache_read_share(ModelCall(input_tokens=10)) is None
+    fresh = meter.meter_view(create_thread(alice))
+    assert (fresh["model"], fresh["live_tokens"], fresh["cache_read_share"]) == ("emulator-main", None, None)

@@ -161,7 +161,9 @@ def test_a_growing_answer_is_not_read_out_piece_by_piece(open_chat, alice, emula
         """() => {
           window.heard = [];
           const announcer = document.getElementById("announcer");
-          new MutationObserver(() => heard.push(announcer.textContent)).observe(announcer, { childList: true });
+          const added = (records) =>
+            records.flatMap((record) => [...record.addedNodes]).map((node) => node.textContent);
+          new MutationObserver((records) => heard.push(...added(records))).observe(announcer, { childList: true });
         }"""
     )
     live = page.locator("#timeline").evaluate("node => node.closest('[aria-live], [role=log], [role=status]') === null")
@@ -172,6 +174,19 @@ def test_a_growing_answer_is_not_read_out_piece_by_piece(open_chat, alice, emula
     expect(page.locator("#announcer")).to_contain_text("word39")
     assert page.evaluate("heard")[0] == "MaxClaw is answering."
     assert len(page.evaluate("heard")) == 2
+
+    # What interrupts an answer is heard, and so is a question with what may be chosen.
+    emulator.answer(emulated.text("lost " * 200), pace="10:10")
+    page.locator("#words-box").fill("Talk")
+    page.keyboard.press("Enter")
+    expect(page.locator(".prose.growing")).to_contain_text("lost lost")
+    page.locator("#stop").click()
+    expect(page.locator("#announcer")).to_contain_text("Stopped.")
+    assert re.match(r"MaxClaw: lost lost.*The answer was interrupted here\.$", page.evaluate("heard")[-2])
+    emulator.answer(emulated.tool_use("ask_user_question", {"question": "Which?", "options": ["Red", "Blue"]}))
+    page.locator("#words-box").fill("Ask me")
+    page.keyboard.press("Enter")
+    expect(page.locator("#announcer")).to_contain_text("Question: Which? · Red · Blue")
 
 
 def test_a_tools_result_is_bounded_shown_whole_on_asking_and_code_and_words_are_copied(open_hand, alice, emulator):
