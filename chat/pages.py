@@ -38,10 +38,13 @@ class SignInView(LoginView):
 def locked_out(
     request: HttpRequest, _response: HttpResponse | None = None, _credentials: dict[str, Any] | None = None
 ) -> HttpResponse:
-    """Too many failed sign-ins from one address under one name: a pause, said on the sign-in page itself. Someone
-    signed in who failed to prove it is told on a page of their account."""
+    """Too many failed sign-ins (`accounts/throttling.py`): a pause, said on the sign-in page itself. Someone signed in
+    who failed to prove it is told on a page of their account."""
     minutes = round(settings.AXES_COOLOFF_TIME * 60)
-    sentence = _("Too many failed attempts. Wait %(minutes)s minutes, then try again.") % {"minutes": minutes}
+    sentence = _(
+        "Too many failed attempts. Wait %(minutes)s minutes, then try again. "
+        "If you have forgotten your password, ask whoever runs this server for a new one."
+    ) % {"minutes": minutes}
     if request.user.is_authenticated:
         return render(request, "accounts/locked_out.html", {"locked_out": sentence}, status=LOCKED_OUT_STATUS)
     form = AuthenticationForm(request)

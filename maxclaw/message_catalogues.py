@@ -79,10 +79,10 @@ def update(path: Path, locale: str, found: Catalog) -> int:
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("wb") as file:
         write_po(file, catalogue, width=100, sort_by_file=True, include_lineno=False, ignore_obsolete=True)
-    return sum(1 for message in catalogue if message.id and not _is_translated(message))
+    return sum(1 for message in catalogue if message.id and not is_translated(message))
 
 
-def _is_translated(message: Message) -> bool:
+def is_translated(message: Message) -> bool:
     strings = message.string if isinstance(message.string, (tuple, list)) else [message.string]
     return all(strings)
 

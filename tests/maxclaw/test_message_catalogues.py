@@ -2,10 +2,11 @@
 
 from io import BytesIO
 
+import pytest
 from babel.messages.catalog import Catalog
 from babel.messages.pofile import read_po
 
-from maxclaw.message_catalogues import KEYWORDS, collect, extract_template, update
+from maxclaw.message_catalogues import KEYWORDS, LOCALES, ROOT, collect, extract_template, is_translated, update
 
 TEMPLATE = """{% load i18n %}
 <p class="x">{% translate "Hello" %} {{ _("yo")|upper }}
@@ -49,3 +50,19 @@ def test_the_projects_own_text_is_found_and_nobody_elses():
     assert found.get("last beat") is not None  # maxclaw/models.py
     files = {file for message in found for file, _ in message.locations}
     assert not [file for file in files if file.startswith(("tests/", ".venv/", "var/"))]
+
+
+@pytest.mark.parametrize("locale", LOCALES)
+def test_every_text_is_translated_and_the_catalogue_holds_no_other(locale):
+    with (ROOT / "locale" / locale / "LC_MESSAGES" / "django.po").open("rb") as file:
+        catalogue = read_po(file)
+
+    def key(message):
+        return message.context, message.id
+
+    texts = {key(message): message for message in catalogue if message.id}
+    collected = {key(message) for message in collect() if message.id}
+    assert collected - texts.keys() == set(), "run `make messages`"
+    assert texts.keys() - collected == set(), "run `make messages`"
+    left = [message.id for message in texts.values() if message.fuzzy or not is_translated(message)]
+    assert left == []
