@@ -151,9 +151,10 @@ if TESTING:
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "chat"
 LOGOUT_REDIRECT_URL = "login"
-AXES_FAILURE_LIMIT = 8
+AXES_HANDLER = "accounts.throttling.SignInThrottle"
+AXES_FAILURE_LIMIT = 8  # of one name from one address; the other limits stand with the handler
 AXES_COOLOFF_TIME = 0.25  # hours
-AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"], "ip_address", "username"]
 AXES_RESET_ON_SUCCESS = True
 AXES_VERBOSE = False
 AXES_LOCKOUT_CALLABLE = "chat.pages.locked_out"
