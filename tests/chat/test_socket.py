@@ -17,6 +17,7 @@ from llm.emulator import client as emulated
 from tests.browser import signed_in_session
 from tests.chat.records import say, say_many, tell
 from tests.chat.sockets import Socket, open_socket
+from tests.conftest import PASSWORD
 from threads.lifecycle import archive, create_thread
 from threads.models import Message, Thread
 
@@ -239,12 +240,27 @@ def test_an_expired_login_refuses_everything_and_stores_nothing_and_the_socket_s
     assert not InboxItem.objects.exists()
 
 
-def test_a_closed_account_is_signed_out_by_the_timer_without_any_frame(server, alice, thread, monkeypatch):
+def test_a_login_that_ends_silently_is_noticed_by_the_timer_without_any_frame(server, alice, thread, monkeypatch):
     monkeypatch.setattr(consumers, "SESSION_CHECK_SECONDS", 0.05)
     with open_socket(server, alice) as page:
         page.open(thread.channel)
-        alice.is_active = False
-        alice.save()
+        Session.objects.all().delete()
+        assert page.receive()["type"] == "signed_out"
+
+
+@pytest.mark.parametrize("how", ["password", "account"])
+def test_another_password_or_a_closed_account_ends_sockets_at_once(server, alice, client, thread, how):
+    # The timer would find it in half a minute, which is longer than a test listens.
+    with open_socket(server, alice) as page:
+        page.open(thread.channel)
+        if how == "account":
+            alice.is_active = False
+            alice.save()
+        else:
+            client.force_login(alice, backend="django.contrib.auth.backends.ModelBackend")
+            new = "another horse battery"
+            fields = {"old_password": PASSWORD, "new_password1": new, "new_password2": new}
+            assert client.post("/account/password/", fields).status_code == 302
         assert page.receive()["type"] == "signed_out"
 
 
