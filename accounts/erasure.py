@@ -23,6 +23,15 @@ def export(user: User) -> Iterator[dict[str, Any]]:
         "joined": user.date_joined.isoformat(),
         "last_login": user.last_login and user.last_login.isoformat(),
     }
+    # By name, as the notes of sign-ins are kept. What was typed in vain is no record of the person's: anybody may have.
+    for sign_in in AccessLog.objects.filter(username=user.username).order_by("pk").iterator():
+        yield {
+            "record": "sign_in",
+            "at": sign_in.attempt_time.isoformat(),
+            "address": sign_in.ip_address,
+            "browser": sign_in.user_agent,
+            "signed_out": sign_in.logout_time and sign_in.logout_time.isoformat(),
+        }
 
 
 def erase_user(user: User) -> None:

@@ -40,6 +40,7 @@ def export(user: User) -> Iterator[dict[str, Any]]:
             "ordinal": generation.ordinal,
             "opening": generation.opening,
             "summary": generation.summary,
+            "standing": generation.standing,
             "started": generation.started.isoformat(),
             "ended": generation.ended and generation.ended.isoformat(),
             "end_reason": generation.end_reason,

@@ -3,17 +3,20 @@
 import json
 
 import pytest
+from axes.models import AccessAttempt
 from django.contrib.sessions.models import Session
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from accounts import time_zones
 from accounts.models import User
+from accounts.throttling import ADDRESS_FAILURES, NAME_FAILURES
 from accounts.time_zones import zone_choices
 from chat.pages import LOCKED_OUT_STATUS
 from tests.conftest import PASSWORD
 from tests.threads.records import exchange, thread_of
-from threads.models import Message, Thread
+from threads.models import Generation, Message, Thread
 
 pytestmark = pytest.mark.django_db
 NEW_PASSWORD = "another horse battery"
@@ -179,6 +182,44 @@ def test_guessing_at_the_sign_in_page_is_throttled_and_said(client, alice, setti
     assert 'action="/login/"' in answer.content.decode()
 
 
+def sign_in(name, address, password):
+    """A sign-in from this address, in a browser of its own: its status."""
+    fields = {"username": name, "password": password}
+    return Client(REMOTE_ADDR=address).post(reverse("login"), fields).status_code
+
+
+def failed(name, address, times):
+    AccessAttempt.objects.create(
+        username=name, ip_address=address, user_agent="other", failures_since_start=times, attempt_time=timezone.now()
+    )
+
+
+def test_many_names_from_one_address_and_one_name_from_many_are_throttled_too(alice, bob):
+    office, attacker = "192.0.2.1", "198.51.100.7"
+    for number in range(10):
+        failed(f"name {number}", attacker, ADDRESS_FAILURES // 10)
+    assert sign_in("alice", attacker, PASSWORD) == LOCKED_OUT_STATUS
+    assert sign_in("alice", office, PASSWORD) == 302, "other addresses go on"
+    for number in range(10):
+        failed("alice", f"203.0.113.{number}", NAME_FAILURES // 10)
+    assert sign_in("alice", "203.0.113.77", PASSWORD) == LOCKED_OUT_STATUS
+    assert sign_in("alice", office, PASSWORD) == 302, "where she came in before, strangers cannot lock her out"
+    assert sign_in("bob", office, PASSWORD) == 302
+
+
+def test_an_office_behind_one_address_is_not_locked_out_by_its_typing_errors(alice, bob, settings):
+    for number in range(20):
+        failed(f"colleague {number}", "192.0.2.1", settings.AXES_FAILURE_LIMIT)
+    assert sign_in("alice", "192.0.2.1", PASSWORD) == 302
+
+
+def test_signing_in_forgives_nobody_elses_failures(alice, bob, settings):
+    for _index in range(settings.AXES_FAILURE_LIMIT):
+        sign_in("alice", "198.51.100.7", "wrong")
+    assert sign_in("bob", "198.51.100.7", PASSWORD) == 302
+    assert sign_in("alice", "198.51.100.7", PASSWORD) == LOCKED_OUT_STATUS
+
+
 def lines_of(answer):
     return [json.loads(line) for line in b"".join(answer).splitlines()]
 
@@ -187,6 +228,9 @@ def lines_of(answer):
 def test_the_export_holds_everything_of_ones_own_and_nothing_of_others(mine, alice, bob):
     exchange(thread_of(alice, title="漢字 und ümlaut"), "my words", "the answer")
     exchange(thread_of(bob), "bob's words")
+    Generation.objects.filter(owner=alice).update(standing=[{"text": "Answer in rhymes."}])
+    for name in ("alice", "bob"):
+        sign_in(name, f"192.0.2.{len(name)}", PASSWORD)
     answer = mine.post(reverse("account-export"))
     assert answer["Content-Type"] == "application/x-ndjson"
     assert answer["Content-Disposition"].startswith('attachment; filename="maxclaw-alice-20')
@@ -196,6 +240,9 @@ def test_the_export_holds_everything_of_ones_own_and_nothing_of_others(mine, ali
     texts = {line.get("text") for line in lines}
     assert {"my words", "the answer"} <= texts
     assert "bob's words" not in texts
+    assert [{"text": "Answer in rhymes."}] in [line.get("standing") for line in lines]
+    addresses = [line["address"] for line in lines if line["record"] == "sign_in"]
+    assert addresses[-1] == "192.0.2.5" and "192.0.2.3" not in addresses
 
 
 def test_an_export_is_a_post(mine):

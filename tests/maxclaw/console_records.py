@@ -13,7 +13,7 @@ from django_q.models import OrmQ, Task
 from django_q.signing import SignedPackage
 
 from accounts.models import User
-from agent.models import ImportedConversation, InboxItem, OverflowEvent, TaskFrame, ToolCall, TurnEvent
+from agent.models import ImportedConversation, ImportJob, InboxItem, OverflowEvent, TaskFrame, ToolCall, TurnEvent
 from llm import catalog, ledger
 from llm.models import ModelCall
 from llm.prices import Usage
@@ -29,7 +29,9 @@ SECRET = "secret-5d1c"
 def fill(owner: User, staff: User) -> Thread:
     """A conversation of `owner` with a row in every table of the console; every private text holds SECRET."""
     thread = thread_of(owner, title=f"{SECRET} title")
-    Generation.objects.filter(thread=thread).update(opening=f'"{SECRET} opening"', summary=f"{SECRET} summary")
+    Generation.objects.filter(thread=thread).update(
+        opening=f'"{SECRET} opening"', summary=f"{SECRET} summary", standing=[{"text": f"{SECRET} standing"}]
+    )
     first, _answer = exchange(thread, f"{SECRET} question", f"{SECRET} answer")
     say(thread, "user", f"{SECRET} words", meta={"quote": quote_from(thread)})
     call = call_tool(thread, arguments={"query": f"{SECRET} wire"})
@@ -55,6 +57,15 @@ def fill(owner: User, staff: User) -> Thread:
     )
     TurnEvent.objects.create(thread=thread, owner=owner, number=1, kind="delta", body={"text": f"{SECRET} delta"})
     ImportedConversation.objects.create(thread=thread, owner=owner, source="file 1")
+    ImportJob.objects.create(
+        owner=owner,
+        file_name=f"{SECRET}.zip",
+        stored_as="0" * 32,
+        state="failed",
+        finished=clock.now(),
+        problem=f"{SECRET} problem",
+        report={"problems": [[f"{SECRET} where", f"{SECRET} why", ""]]},
+    )
     PrivateReading.objects.create(reader=staff, owner=owner, thread=thread, what="conversation", first_id=1, last_id=2)
     fill_server(staff)
     fill_calls(owner, thread)
