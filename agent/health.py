@@ -9,6 +9,7 @@ from django_q.models import OrmQ, Task
 
 from agent import taking
 from agent.models import InboxItem
+from llm import embedding
 from llm.catalog import emulator_in_use
 from maxclaw import heartbeat
 from maxclaw.schedule import TICK_FUNCTION
@@ -22,7 +23,7 @@ QUEUE_LONG = 100
 
 @dataclass(frozen=True)
 class Work:
-    """Ages are seconds; None: there never was one."""
+    """Ages are seconds; None: there never was one. `unread_categories`: what search by meaning leaves out."""
 
     queued_tasks: int
     tick_age: float | None
@@ -32,6 +33,7 @@ class Work:
     waiting_items: int
     lapsed: list[Thread]
     emulator: bool
+    unread_categories: str
 
     @property
     def tick_late(self) -> bool:
@@ -64,6 +66,7 @@ def work() -> Work:
         waiting_items=InboxItem.objects.filter(state=InboxItem.State.WAITING).count(),
         lapsed=list(taking.lapsed_threads().select_related("owner").order_by("lease_until")[:50]),
         emulator=emulator_in_use(),
+        unread_categories=", ".join(embedding.unread_categories()),
     )
 
 

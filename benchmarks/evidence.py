@@ -121,7 +121,7 @@ def _results(
     literal = literal_search(viewer, thread.channel, query)
     searched = reach(viewer, thread.channel)
     assert searched.model is not None
-    compared = vector_of(query, searched.model)
+    compared = vector_of(query, searched.model, searched.category)
     assert compared is not None
     found = meaning_search(searched, query, *compared)
     both = result_text(query, found, [], literal, thread.channel)

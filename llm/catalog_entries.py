@@ -43,6 +43,13 @@ class _All(frozenset[str]):
 
 
 ALL: Final = _All()
+
+
+def may_read(categories: frozenset[str], category: str) -> bool:
+    """Whether what is tagged with some categories may get words of a conversation with this label (blank: none)."""
+    return not category or category in categories
+
+
 Prices = dict[str, Decimal | None]
 
 
@@ -87,7 +94,7 @@ class Model:
 
     def reads(self, category: str) -> bool:
         """Whether a conversation with this label (blank: none) may be sent to it."""
-        return not category or category in self.categories
+        return may_read(self.categories, category)
 
     @property
     def prices(self) -> Prices | None:

@@ -15,12 +15,15 @@ import numpy as np
 from django.conf import settings
 from numpy.typing import NDArray
 
+from llm import catalog
+from llm.catalog_entries import ALL, may_read
 from llm.error_table import ErrorKind
 
 Vectors = NDArray[np.float32]
 
 # What one input may be long: longer ones are cut by whoever embeds, because a longer text has no one meaning.
 CHUNK_MAX_CHARS = 1_000
+EVERY_CATEGORY = "all"
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,11 @@ class EmbeddingBackend(Protocol):
 
     @property
     def max_chars(self) -> int: ...
+
+    @property
+    def categories(self) -> frozenset[str]:
+        """Labels of the conversations whose words it may get, see `may_embed`."""
+        ...
 
     @property
     def thresholds(self) -> Thresholds: ...
@@ -89,6 +97,28 @@ def able_to_embed(name: str) -> EmbeddingBackend | None:
     return _backend(name) if settings.EMBEDDING_URL else None
 
 
+def may_embed(backend: EmbeddingBackend, category: str) -> bool:
+    """Whether a backend may get words of a conversation with this label (blank: none): the same rule as for models.
+    Whoever hands it words asks this first."""
+    return may_read(backend.categories, category)
+
+
+def unread_categories() -> list[str]:
+    """Labels of conversations that the configured backend may not read: search by meaning leaves them out."""
+    return [category for category in catalog.categories() if not may_embed(configured(), category)]
+
+
+def check_categories() -> None:
+    """Raises EmbeddingError for a label that the catalog does not know."""
+    for category in settings.EMBEDDING_READS:
+        if category not in (EVERY_CATEGORY, *catalog.categories()):
+            raise EmbeddingError(
+                ErrorKind.UNKNOWN,
+                f'MAXCLAW_EMBEDDING_READS names "{category}", which is no category of the model catalog. '
+                f"There are: {', '.join(catalog.categories())}.",
+            )
+
+
 def unit_length(vectors: Vectors) -> Vectors:
     """The same directions, each of length 1; a vector of nothing stays one."""
     lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
@@ -101,11 +131,12 @@ def _backend(model: str) -> EmbeddingBackend:
     from llm.embedding_local import LocalBackend
 
     declared = Thresholds(settings.EMBEDDING_RECALL_THRESHOLD, settings.EMBEDDING_BRIEFING_THRESHOLD)
-    key = (model, settings.EMBEDDING_URL, settings.EMBEDDING_API_KEY, declared) if model else ()
+    reads = ALL if EVERY_CATEGORY in settings.EMBEDDING_READS else frozenset(settings.EMBEDDING_READS)
+    key = (model, settings.EMBEDDING_URL, settings.EMBEDDING_API_KEY, declared, reads) if model else ()
     with _making:
         if key not in _backends:
             _backends[key] = (
-                HttpBackend(settings.EMBEDDING_URL, model, settings.EMBEDDING_API_KEY, declared)
+                HttpBackend(settings.EMBEDDING_URL, model, settings.EMBEDDING_API_KEY, declared, reads)
                 if model
                 else LocalBackend()
             )

@@ -22,13 +22,17 @@ DETAIL_MAX_CHARS = 300
 
 
 class HttpBackend:
-    """One model of one server. `url` with or without the trailing `/v1` or `/v1/embeddings`; `api_key` may be empty."""
+    """One model of one server. `url` with or without the trailing `/v1` or `/v1/embeddings`; `api_key` may be empty.
+    `categories` are the labels of the conversations whose words may leave for it."""
 
     max_chars = CHUNK_MAX_CHARS
 
-    def __init__(self, url: str, model: str, api_key: str, thresholds: Thresholds) -> None:
+    def __init__(
+        self, url: str, model: str, api_key: str, thresholds: Thresholds, categories: frozenset[str] = frozenset()
+    ) -> None:
         self.name = model
         self.thresholds = thresholds
+        self.categories = categories
         self.url = _endpoint(url)
         self._headers = {"authorization": f"Bearer {api_key}"} if api_key else {}
         self._api_key = api_key

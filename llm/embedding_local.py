@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from llm.catalog_entries import ALL
 from llm.embedding import CHUNK_MAX_CHARS, Thresholds, Vectors, unit_length
 
 if TYPE_CHECKING:
@@ -25,6 +26,7 @@ class LocalBackend:
     name = NAME
     dimensions = DIMENSIONS
     max_chars = CHUNK_MAX_CHARS
+    categories = ALL  # nothing leaves this machine
 
     def __init__(self) -> None:
         self._loading = threading.Lock()

@@ -179,10 +179,17 @@ def embeddings() -> Finding:
     backend = embedding.configured()
     place = settings.EMBEDDING_URL or "on this machine"
     try:
+        embedding.check_categories()
         dimensions = backend.embed(["is anybody there"]).shape[1]
     except embedding.EmbeddingError as error:
         return Finding("embeddings", FAIL, error.text)
-    return Finding("embeddings", OK, f"{backend.name} ({place}), {dimensions} dimensions")
+    said = f"{backend.name} ({place}), {dimensions} dimensions"
+    if unread := embedding.unread_categories():
+        said += (
+            f"; it may not read {', '.join(unread)}, so these conversations are searched by words alone "
+            "(MAXCLAW_EMBEDDING_READS)"
+        )
+    return Finding("embeddings", OK, said)
 
 
 def _value(query: str) -> Any:

@@ -62,6 +62,7 @@ try:
     EMBEDDING_API_KEY = env.text("MAXCLAW_EMBEDDING_API_KEY")
     EMBEDDING_RECALL_THRESHOLD = env.fraction("MAXCLAW_EMBEDDING_RECALL_THRESHOLD", -1.0, minimum=-1.0)
     EMBEDDING_BRIEFING_THRESHOLD = env.fraction("MAXCLAW_EMBEDDING_BRIEFING_THRESHOLD", -1.0, minimum=-1.0)
+    EMBEDDING_READS = env.words("MAXCLAW_EMBEDDING_READS", [])
     if EMBEDDING_URL:
         # Cosines of different models are not comparable, so nothing can stand in for these.
         for name in ("MODEL", "RECALL_THRESHOLD", "BRIEFING_THRESHOLD"):

@@ -14,6 +14,7 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models import Max, Q
 
 from llm import embedding
+from llm.catalog_entries import ALL
 from llm.embedding import EmbeddingBackend, EmbeddingError
 from maxclaw import clock
 from memory.chunks import Chunk, chunks_of, embedded_rows, words_to_embed
@@ -32,10 +33,10 @@ CLAIM = timedelta(minutes=5)
 
 def embed_some(thread_id: int, backend: EmbeddingBackend | None = None, seconds: float = TASK_SECONDS) -> int:
     """Embed what one thread lacks, for at most about `seconds`. Returns how many chunks were written; 0 when another
-    worker is at it, or the thread is gone, or the backend fails (the next tick tries again)."""
+    worker is at it, or the thread is gone, or the backend may not read it or fails (the next tick tries again)."""
     backend = backend or embedding.configured()
     deadline = clock.monotonic() + seconds
-    token = _claim(thread_id, backend.name)
+    token = _claim(thread_id, backend.name) if _may_be_embedded(thread_id, backend) else None
     if token is None:
         return 0
     written = 0
@@ -60,7 +61,7 @@ def catch_up(seconds: float = CATCH_UP_SECONDS) -> int:
     backend = embedding.configured()
     deadline = clock.monotonic() + seconds
     written = 0
-    for thread_id in pending_threads(backend.name):
+    for thread_id in pending_threads(backend):
         left = deadline - clock.monotonic()
         if left <= 0:
             break
@@ -68,9 +69,10 @@ def catch_up(seconds: float = CATCH_UP_SECONDS) -> int:
     return written
 
 
-def pending_threads(model: str, limit: int = 1_000, *, claimed: bool = False) -> list[int]:
-    """Threads with messages that a model has not looked at, the one last spoken in first. `claimed`: those that a
-    worker is at, too."""
+def pending_threads(backend: EmbeddingBackend, limit: int = 1_000, *, claimed: bool = False) -> list[int]:
+    """Threads with messages that a model has not looked at and may read, the one last spoken in first. `claimed`: those
+    that a worker is at, too."""
+    readable = None if backend.categories == ALL else ["", *backend.categories]
     free = "" if claimed else "AND (done.claimed_until IS NULL OR done.claimed_until < %(now)s)"
     with connection.cursor() as cursor:
         cursor.execute(
@@ -78,13 +80,19 @@ def pending_threads(model: str, limit: int = 1_000, *, claimed: bool = False) ->
             SELECT thread.id FROM threads_thread AS thread
             LEFT JOIN memory_embeddedthread AS done ON done.thread_id = thread.id AND done.model = %(model)s
             WHERE thread.deleted IS NULL {free}
+              AND (%(readable)s::text[] IS NULL OR thread.category = ANY(%(readable)s))
               AND EXISTS (SELECT 1 FROM threads_message AS message
                           WHERE message.thread_id = thread.id AND message.id > coalesce(done.through_id, 0))
             ORDER BY thread.updated DESC, thread.id DESC LIMIT %(limit)s
             """,  # noqa: S608  (the condition is one of two constants)
-            {"model": model, "now": clock.now(), "limit": limit},
+            {"model": backend.name, "now": clock.now(), "limit": limit, "readable": readable},
         )
         return [row[0] for row in cursor.fetchall()]
+
+
+def _may_be_embedded(thread_id: int, backend: EmbeddingBackend) -> bool:
+    categories = Thread.objects.filter(pk=thread_id).values_list("category", flat=True)
+    return all(embedding.may_embed(backend, category) for category in categories)
 
 
 def _claim(thread_id: int, model: str) -> uuid.UUID | None:
@@ -110,9 +118,9 @@ def _release(thread_id: int, model: str, token: uuid.UUID) -> None:
 
 def _embed_batch(thread_id: int, backend: EmbeddingBackend, token: uuid.UUID) -> int | None:
     """Embed the next rows of a claimed thread. Returns how many chunks were written, None when nothing is left (or the
-    claim is lost). Raises EmbeddingError, ThreadGone."""
+    claim is lost, or the thread was labelled meanwhile). Raises EmbeddingError, ThreadGone."""
     progress = EmbeddedThread.objects.filter(thread_id=thread_id, model=backend.name, claim=token).first()
-    if progress is None:
+    if progress is None or not _may_be_embedded(thread_id, backend):
         return None
     last_id = _last_ready(thread_id, progress.through_id)
     rows = Message.objects.filter(thread_id=thread_id, pk__gt=progress.through_id, pk__lte=last_id)

@@ -56,11 +56,13 @@ class StoredChunk:
 @dataclass(frozen=True)
 class Reach:
     """The conversations that are searched: spans of one and of what it was copied from, None for every one that the
-    viewer may see. `model` is the embedding model whose vectors answer there, None where there are none."""
+    viewer may see. `model` is the embedding model whose vectors answer there, None where there are none. `category` is
+    the label of what is asked there: a query speaks of what it looks for."""
 
     viewer: Viewer
     spans: tuple[Span, ...] | None
     model: str | None
+    category: str
 
     def rows(self) -> QuerySet[Message]:
         """The messages that may be found."""
@@ -108,8 +110,11 @@ class Reach:
 def reach(viewer: Viewer, channel: str | None) -> Reach:
     """What a viewer searches, by channel or everywhere. Raises HistoryRefused for a channel that is not the viewer's to
     read."""
-    spans = None if channel is None else tuple(Range(viewer, readable_thread(viewer, channel)).spans)
-    return Reach(viewer, spans, _answering_model(viewer, spans))
+    spans, category = None, viewer.level.category
+    if channel is not None:
+        thread = readable_thread(viewer, channel)
+        spans, category = tuple(Range(viewer, thread).spans), category or thread.category
+    return Reach(viewer, spans, _answering_model(viewer, spans), category)
 
 
 def _answering_model(viewer: Viewer, spans: Sequence[Span] | None) -> str | None:
@@ -147,15 +152,16 @@ def stored(keys: Sequence[ChunkKey]) -> list[StoredChunk]:
         return [StoredChunk(keys[row[0]], *row[1:]) for row in cursor.fetchall()]
 
 
-def vector_of(query: str, model: str) -> tuple[Vectors, float] | None:
+def vector_of(query: str, model: str, category: str) -> tuple[Vectors, float] | None:
     """The query's vector for a model's chunks and the cosine from which they count as near; None where nobody here can
-    embed for it. Raises EmbeddingError. Not for a database unit: a server may be asked.
+    embed for it, or may read a query with this label. Raises EmbeddingError. Not for a database unit: a server may be
+    asked.
 
     A question and the words that answer it are less alike than two facts that agree, so what counts is the looser of
     the model's thresholds: few answers reach the stricter one.
     """
     backend = embedding.able_to_embed(model)
-    if backend is None:
+    if backend is None or not embedding.may_embed(backend, category):
         return None
     return backend.embed([query[: backend.max_chars]])[0], backend.thresholds.briefing
 

@@ -35,10 +35,11 @@ class Progress:
 
 def progress() -> Progress:
     """How far the configured model has come."""
-    name = embedding.configured().name
+    backend = embedding.configured()
+    name = backend.name
     return Progress(
         model=name,
-        pending=len(embedding_work.pending_threads(name, PENDING_MAX, claimed=True)),
+        pending=len(embedding_work.pending_threads(backend, PENDING_MAX, claimed=True)),
         chunks=MessageChunk.objects.filter(model=name).count(),
         old_chunks=MessageChunk.objects.exclude(model=name).count(),
     )
@@ -49,7 +50,7 @@ def reembed(tell: Callable[[Progress], None]) -> Progress:
     when nothing is missing. Raises EmbeddingError where the backend does not answer at all."""
     backend = embedding.configured()
     backend.embed(["Is anybody there?"])
-    while pending := embedding_work.pending_threads(backend.name):
+    while pending := embedding_work.pending_threads(backend):
         before = progress()
         tell(before)
         told = clock.monotonic()
@@ -61,7 +62,7 @@ def reembed(tell: Callable[[Progress], None]) -> Progress:
         if progress() == before:
             # The backend gave up on what is left; what is done stays, and the tick goes on trying.
             return before
-    if not embedding_work.pending_threads(backend.name, 1, claimed=True):
+    if not embedding_work.pending_threads(backend, 1, claimed=True):
         drop_others(backend.name)
     return progress()
 

@@ -102,7 +102,7 @@ async def _by_meaning(viewer: Viewer, query: str, channel: str | None) -> Meanin
     compared = None
     if searched.model is not None:
         try:
-            compared = await asyncio.to_thread(vector_of, query, searched.model)
+            compared = await asyncio.to_thread(vector_of, query, searched.model, searched.category)
         except EmbeddingError as error:
             logger.warning("A search goes by words alone: %s", error.text)
     vector, threshold = compared if compared is not None else (None, 1.0)

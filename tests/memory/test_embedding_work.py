@@ -8,6 +8,7 @@ from django.db import connection, transaction
 
 from accounts import erasing
 from llm import embedding
+from llm.catalog_entries import ALL
 from maxclaw import clock
 from memory import embedding_work
 from memory.models import EmbeddedThread, MessageChunk
@@ -42,7 +43,7 @@ def test_looking_again_embeds_nothing_twice(alice):
     assert embedding_work.embed_some(thread.pk) == 0
     exchange(thread, "more", "words")
     assert embedding_work.embed_some(thread.pk) == 2
-    assert embedding_work.pending_threads(embedding.configured().name) == []
+    assert embedding_work.pending_threads(embedding.configured()) == []
 
 
 def test_of_a_long_result_head_and_tail_are_embedded(alice):
@@ -103,7 +104,7 @@ def test_copies_take_the_vectors_of_their_originals(alice):
     copy = fork(alice, thread, answer, acting_user=alice)
 
     class Refusing:
-        name, max_chars = embedding.configured().name, chunks_max()
+        name, max_chars, categories = embedding.configured().name, chunks_max(), ALL
 
         def embed(self, texts):
             assert not texts
@@ -134,7 +135,7 @@ def test_a_thread_erased_while_it_is_embedded_leaves_nothing(alice):
     exchange(thread)
 
     class Erasing:
-        name, max_chars = embedding.configured().name, chunks_max()
+        name, max_chars, categories = embedding.configured().name, chunks_max(), ALL
 
         def embed(self, texts):
             erasing.erase_thread(Thread.objects.get(pk=thread.pk))
@@ -151,7 +152,7 @@ def test_rows_rewound_while_they_are_embedded_leave_nothing(alice):
     exchange(thread, "goes", "goes too")
 
     class Rewinding:
-        name, max_chars = embedding.configured().name, chunks_max()
+        name, max_chars, categories = embedding.configured().name, chunks_max(), ALL
 
         def embed(self, texts):
             rewind(thread, answer, acting_user=alice)
@@ -178,13 +179,13 @@ def test_a_failing_backend_is_tried_again_later(alice):
     exchange(thread)
 
     class Failing:
-        name, max_chars = embedding.configured().name, chunks_max()
+        name, max_chars, categories = embedding.configured().name, chunks_max(), ALL
 
         def embed(self, texts):
             raise embedding.EmbeddingError(embedding.ErrorKind.TRANSIENT, "no answer")
 
     assert embedding_work.embed_some(thread.pk, Failing()) == 0
-    assert embedding_work.pending_threads(embedding.configured().name) == [thread.pk]
+    assert embedding_work.pending_threads(embedding.configured()) == [thread.pk]
     assert embedding_work.embed_some(thread.pk) == 2
 
 
@@ -194,8 +195,8 @@ def test_a_claim_that_ended_is_taken_over(alice):
     name = embedding.configured().name
     assert embedding_work._claim(thread.pk, name)
     assert embedding_work.embed_some(thread.pk) == 0
-    assert embedding_work.pending_threads(name) == []
-    assert embedding_work.pending_threads(name, claimed=True) == [thread.pk]
+    assert embedding_work.pending_threads(embedding.configured()) == []
+    assert embedding_work.pending_threads(embedding.configured(), claimed=True) == [thread.pk]
     EmbeddedThread.objects.update(claimed_until=clock.now())
     assert embedding_work.embed_some(thread.pk) == 2
 

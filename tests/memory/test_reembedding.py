@@ -3,15 +3,18 @@
 import io
 
 import pytest
+from asgiref.sync import async_to_sync
 from django.core.management import CommandError, call_command
 
+from agent import health
 from llm import embedding
 from llm.embedding_local import NAME
+from maxclaw import doctor
 from memory import embedding_work, meaning_range, reembedding, searching
 from memory.models import EmbeddedThread, MessageChunk
 from tests.llm.test_embedding import Server
 from tests.threads.records import exchange, thread_of
-from threads.visibility import Viewer
+from threads.visibility import Level, Viewer
 
 pytestmark = pytest.mark.django_db
 
@@ -44,7 +47,7 @@ def test_old_vectors_answer_until_every_conversation_is_embedded_anew(alice, oth
     other_model()
     viewer = Viewer.of_thread(threads[0])
     assert meaning_range.reach(viewer, None).model == NAME
-    assert meaning_range.vector_of("bicycle", NAME)[0].shape == (512,)
+    assert meaning_range.vector_of("bicycle", NAME, "")[0].shape == (512,)
     embedding_work.embed_some(threads[0].pk)
     assert models() == {NAME, "embed-small"}
     assert meaning_range.reach(viewer, threads[0].channel).model == "embed-small"
@@ -78,6 +81,39 @@ def test_what_is_done_stays_when_the_server_gives_up_and_the_command_goes_on_fro
     assert models() == {"embed-small"}
 
 
+@pytest.mark.django_db(transaction=True)
+def test_a_server_gets_no_word_of_a_category_that_it_may_not_read(alice, other_model, settings):
+    server = other_model()
+    plain, labelled = thread_of(alice), thread_of(alice, category="work")
+    for thread in (plain, labelled):
+        exchange(thread, "My bicycle is green.", "A fine colour.")
+
+    def asked(viewer, thread):
+        return async_to_sync(searching.search)(viewer, "bicycle", thread.channel).text
+
+    assert embedding_work.catch_up() == 2
+    assert embedding_work.embed_some(labelled.pk) == 0
+    assert reembedding.progress().is_done
+    server.requests.clear()
+    # Neither what was said there nor what is asked there, whoever asks.
+    for viewer in (Viewer.of_thread(labelled), Viewer(alice.pk, None, Level(category="work"))):
+        assert searching.BY_WORDS_ALONE in asked(viewer, labelled)
+        assert searching.BY_WORDS_ALONE in asked(viewer, plain)
+        assert "My bicycle is green." in asked(viewer, labelled)
+    assert not server.requests
+    assert searching.BY_WORDS_ALONE not in asked(Viewer.of_thread(plain), plain)
+    assert "it may not read personal, work, confidential" in doctor.embeddings().text
+    assert health.work().unread_categories == "personal, work, confidential"
+
+    settings.EMBEDDING_READS = ["work"]
+    assert embedding_work.catch_up() == 2
+    assert searching.BY_WORDS_ALONE not in asked(Viewer.of_thread(labelled), labelled)
+    settings.EMBEDDING_READS = ["all"]
+    assert health.work().unread_categories == ""
+    settings.EMBEDDING_READS = ["wrok"]
+    assert 'names "wrok"' in doctor.embeddings().text
+
+
 def test_the_state_can_be_asked_for_without_doing_anything(alice, other_model):
     thread = thread_of(alice)
     exchange(thread)
@@ -99,8 +135,6 @@ def test_a_server_that_does_not_answer_stops_the_command_with_a_sentence(alice, 
 
 @pytest.mark.django_db(transaction=True)
 def test_a_search_goes_by_words_alone_while_the_server_fails(alice, other_model):
-    from asgiref.sync import async_to_sync
-
     server = other_model()
     thread = thread_of(alice)
     exchange(thread, "My bicycles are green and fast.", "A fine colour.")

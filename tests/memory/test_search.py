@@ -28,7 +28,7 @@ def embed(*threads):
 
 def by_meaning(viewer, query, channel=None):
     reach = meaning_range.reach(viewer, channel)
-    vector, threshold = meaning_range.vector_of(query, reach.model)
+    vector, threshold = meaning_range.vector_of(query, reach.model, reach.category)
     return meaning_search(reach, query, vector, threshold)
 
 
@@ -221,6 +221,6 @@ def test_a_search_costs_a_fixed_number_of_queries(alice, django_assert_max_num_q
         exchange(thread, f"bicycle number {number}", "it is green")
     embed(thread)
     reach = meaning_range.reach(Viewer.of_thread(thread), thread.channel)
-    vector, threshold = meaning_range.vector_of("bicycle", reach.model)
+    vector, threshold = meaning_range.vector_of("bicycle", reach.model, reach.category)
     with django_assert_max_num_queries(6):
         assert len(meaning_search(reach, "bicycle", vector, threshold).hits) > 20
