@@ -19,7 +19,7 @@ from maxclaw.database_threads import in_database
 
 logger = logging.getLogger("maxclaw.runner")
 
-SHUTDOWN_SECONDS = 10
+SHUTDOWN_SECONDS = 4  # less than the supervisor waits (maxclaw.supervisor.GRACE_SECONDS)
 
 
 class Runner:

@@ -38,7 +38,9 @@ GIVE_UP_AFTER_FAILURES = 3  # of a web process that has never answered
 SETTLED_SECONDS = 60.0  # a child that lived this long starts its back-off anew
 BACK_OFF_MAX_SECONDS = 30.0
 LOOP_SECONDS = 0.2
-GRACE_SECONDS = {"web": 6.0, "worker": 3.0, "emulator": 1.0}
+# What the web server takes for open requests, beside what agent.runner.SHUTDOWN_SECONDS takes for open turns.
+WEB_REQUESTS_SECONDS = 5
+GRACE_SECONDS = {"web": WEB_REQUESTS_SECONDS + 5.0, "worker": 3.0, "emulator": 1.0}
 
 
 class Stopped(Exception):
@@ -294,7 +296,7 @@ def web_arguments(plan: Plan) -> list[str]:
         *("--host", plan.host, "--port", str(plan.port)),
         # Above the chat's own limit: a frame that is too long gets a sentence, not a closed socket.
         *("--ws-max-size", "1048576", "--ws-max-queue", "16"),
-        *("--timeout-graceful-shutdown", "5", "--lifespan", "on"),
+        *("--timeout-graceful-shutdown", str(WEB_REQUESTS_SECONDS), "--lifespan", "on"),
         *("--no-server-header", "--log-level", "warning"),
         # Believed only behind the proxy that MAXCLAW_HTTPS says is there.
         "--proxy-headers" if settings.HTTPS else "--no-proxy-headers",
