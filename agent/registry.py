@@ -44,7 +44,8 @@ ToolFunction = Callable[[ToolContext, dict[str, Any]], ToolOutput | Awaitable[To
 
 @dataclass(frozen=True)
 class Tool:
-    """One tool. `run` is a coroutine function, or a plain one that is a single unit of database work."""
+    """One tool. `run` is a coroutine function, or a plain one that is a single unit of database work. `reads_only`: it
+    changes nothing anywhere, so that what it found proves where a document is."""
 
     name: str
     description: str
@@ -52,6 +53,7 @@ class Tool:
     run: ToolFunction
     parallel_safe: bool = False
     time_limit_seconds: float = DEFAULT_TIME_LIMIT_SECONDS
+    reads_only: bool = False
     _validator: Draft202012Validator = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -89,6 +91,7 @@ def tool(
     parameters: dict[str, Any],
     parallel_safe: bool = False,
     time_limit_seconds: float = DEFAULT_TIME_LIMIT_SECONDS,
+    reads_only: bool = False,
 ) -> Callable[[ToolFunction], ToolFunction]:
     """Register the decorated function as a tool."""
 
@@ -101,6 +104,7 @@ def tool(
                 run=function,
                 parallel_safe=parallel_safe,
                 time_limit_seconds=time_limit_seconds,
+                reads_only=reads_only,
             )
         )
         return function

@@ -1,4 +1,5 @@
-"""What is kept beside conversations so that old words are found again by what they mean."""
+"""What is remembered (`memory.fact_models`), and what is kept beside conversations so that old words are found again by
+what they mean."""
 
 from django.conf import settings
 from django.db import models
@@ -6,7 +7,10 @@ from django.utils.translation import gettext_lazy as _
 from pgvector.django import VectorField
 
 from maxclaw import clock
+from memory.fact_models import Digest, Episode, Fact, FactEvidence, FactLog, FactUse
 from threads.models import Message, Thread
+
+__all__ = ["Digest", "EmbeddedThread", "Episode", "Fact", "FactEvidence", "FactLog", "FactUse", "MessageChunk"]
 
 
 class MessageChunk(models.Model):

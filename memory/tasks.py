@@ -1,6 +1,6 @@
 """Entry points of the background queue: a few lines each."""
 
-from memory import embedding_work
+from memory import embedding_work, fact_embedding
 
 
 def embed_thread(thread_id: int) -> int:
@@ -11,3 +11,8 @@ def embed_thread(thread_id: int) -> int:
 def catch_up() -> int:
     """Embed what is missing anywhere. Returns how many chunks were made."""
     return embedding_work.catch_up()
+
+
+def embed_facts(owner_id: int | None = None) -> int:
+    """Embed what facts lack, of one owner or of all. Returns how many got a vector."""
+    return fact_embedding.embed_facts(owner_id)

@@ -6,11 +6,14 @@ from django_q.tasks import async_task
 
 from agent.ticking import every_minute
 from llm import embedding
-from memory import embedding_work
+from memory import embedding_work, fact_embedding
 
 
 @every_minute("embed what is missing")
 def embed_what_is_missing(_intended: datetime) -> None:
     """Words that no settled turn announced, such as imported ones, or that a failing backend left out."""
-    if embedding_work.pending_threads(embedding.configured(), limit=1):
+    backend = embedding.configured()
+    if embedding_work.pending_threads(backend, limit=1):
         async_task("memory.tasks.catch_up")
+    if fact_embedding.pending_facts(backend).exists():
+        async_task("memory.tasks.embed_facts")

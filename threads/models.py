@@ -116,6 +116,7 @@ class Generation(models.Model):
         REWIND = "rewind", _("rewound")
         IMPORT = "import", _("imported")
         CLOSED = "closed", _("the thread was closed")
+        FORGOTTEN = "forgotten", _("it was briefed with something that was to be forgotten")
 
     thread = models.ForeignKey(Thread, on_delete=models.CASCADE, related_name="generations")
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
@@ -145,6 +146,7 @@ class Generation(models.Model):
             ),
             models.CheckConstraint(condition=Q(cut__gte=0), name="generation_cut_counts_up"),
             models.UniqueConstraint(fields=["id", "thread"], name="generation_id_with_thread"),
+            models.UniqueConstraint(fields=["id", "owner"], name="generation_id_with_owner"),
         ]
 
     def __str__(self) -> str:
@@ -200,6 +202,8 @@ class Message(models.Model):
                 condition=Q(copied_from__isnull=True) | ~Q(copied_from=F("id")),
                 name="message_no_copy_of_itself",
             ),
+            # What composite foreign keys of rows that name a message of the same owner refer to.
+            models.UniqueConstraint(fields=["id", "owner"], name="message_id_with_owner"),
         ]
         indexes = [
             models.Index(fields=["thread", "id"], name="message_thread_order"),

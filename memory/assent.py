@@ -1,0 +1,140 @@
+"""Telling, in English and Chinese, whether words only ask and whether they expressly accept.
+
+Rules, not understanding: where they cannot tell, words do not only ask, and do not accept.
+"""
+
+import re
+import unicodedata
+
+# What a person pasted or quotes is not said by them.
+_FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
+_QUOTED_LINE = re.compile(r"^\s*>.*$", re.MULTILINE)
+_SENTENCE = re.compile(r"(?<=[.!])\s+|(?<=[?。！？…])\s*|\n+")
+_CLAUSE = re.compile(r"[,;:，；：、—]\s*|\s+-\s+")
+_EDGES = " \t\"'“”‘’「」『』()（）*_~.!?。！？…,，;；"
+
+_FILLER = re.compile(
+    r"(?i)^(hi|hello|hey|ok|okay|hm+|um+|so|well|thanks|thank you|thx|please|sorry|excuse me|quick question"
+    r"|(one|another|a) question|你好|您好|嗨|谢谢|多谢|请问|嗯+|那|那么|另外|对了|不好意思|问一下|想问一下)$"
+)
+_VERBS_FIRST = (
+    r"(should|shall|could|can|would|will|do|does|did|is|are|am|was|were|have|has|had|may|might|must"
+    r"|isn't|aren't|don't|doesn't|didn't|won't|wouldn't|can't|couldn't|shouldn't|hasn't|haven't)"
+)
+_ASKS_ENGLISH = re.compile(
+    rf"(?i)^((and|but|so|or|then)\s+)?({_VERBS_FIRST}\s+(i|we|you|it|they|he|she|this|that|these|those|there|the|my|our"
+    rf"|your|any|anyone|anybody|someone)\b|(what|how|why|which|who|whom|whose|where|when)('s|\s+{_VERBS_FIRST})\b"
+    r"|(how (much|many|long|often|far|about)|what (about|if)|which (one|of))\b"
+    r"|(i wonder|i was wondering|i'm wondering)\b)"
+)
+_ASKS_CHINESE = re.compile(
+    r"^(请问|怎么|怎样|为什么|为何|什么|哪|谁|如何|多少|几点|几个|是否|能否|可否|难道)"
+    r"|(吗|(?<![这那])么|呢)$"
+    r"|要不要|是不是|能不能|可不可以|该不该|应不应该|有没有|会不会|好不好|行不行|对不对|需不需要|是否"
+    r"|(怎么办|怎么样|什么意思|是什么|为什么|哪个|哪些|哪里|多少|几点)$"
+)
+_ASKS_OURSELVES = re.compile(
+    r"^(我|我们|咱们|咱)(要不要|该不该|是不是|能不能|应不应该|可不可以|需不需要|有没有|会不会)"
+)
+_TAG = re.compile(
+    r"(?i)^(ok|okay|right|alright|yes|no|good|fine|correct|deal|got it|understood|agreed|isn't it|aren't they"
+    r"|don't you( think)?|is that (ok|okay|clear|fine)|does that work"
+    r"|好吗|好吧|行吗|行不行|好不好|对吗|对吧|是吧|可以吗|明白吗|懂吗)$"
+)
+_STATES = re.compile(r"(?i)^(i|i'm|i've|i'd|i'll|we|we're|we've|we'll|my|our|let's|我|我们|咱们|咱)(?![a-z])")
+_UNSURE = re.compile(
+    r"(?i)\b(don't know|do not know|wonder|wondering|not sure|unsure|no idea|curious|asking|want to know"
+    r"|like to know)\b|不知道|不清楚|不确定|想问|想知道|好奇|请教"
+)
+
+_ACCEPTING_WORD = re.compile(
+    r"(?i)^(yes|yeah|yep|yup|ok|okay|sure|right|fine|good|great|perfect|excellent|wonderful|correct|exactly|absolutely"
+    r"|definitely|certainly|of course|deal|agreed|done|accepted|approved|confirmed|lgtm|cool|nice|very good|fair enough"
+    r"|all right|alright|indeed|by all means|that's it)"
+    r"(\s+(please|thanks|thank you|then|to me|do that|do it|go ahead|sure|yes|with me|by me|indeed))*$"
+    r"|^(好|好的|好啊|好呀|好嘞|好了|好吧|很好|非常好|太好了|行|行啊|行吧|行的|可以|可以的|可以啊|对|对的|对啊|没错|是的|是啊"
+    r"|没问题|同意|赞成|确认|接受|采纳|通过|正确|完全正确|不错|挺好|挺好的|定了|成|成交|就它|就这个|ok)$"
+)
+_ACCEPTING_START = re.compile(
+    r"(?i)^((yes|yeah|yep|ok|okay|sure)\s+)?(i agree|agreed|we agree|i accept|i approve|i confirm|i'm fine with"
+    r"|i am fine with|i'm happy with|(that )?(sounds|looks) (good|great|right|fine)"
+    r"|that (works|is right|is correct|is fine|is good)"
+    r"|that's (right|correct|fine|good|great|perfect)"
+    r"|this (works|is right|is correct|is fine|is good)|works for me|fine (by|with) me|go ahead|go for it|go with"
+    r"|let's (do|go|use|take|keep|stick|proceed)|do it|do that|please (do|proceed|go ahead)|proceed|you're right"
+    r"|you are right|yes )"
+    r"|^(我|我们)?(同意|赞成|接受|认可|确认|采纳)|^就(这么|这样|按|用|选|要|定)|^(按|照)(你|这个|这样|此|上面)"
+    r"|^听你的|^你说得对|^你说的对|^(这样|这个|这么做)(就)?(可以|行|好|很好|没问题|挺好)|^(好|好的|行|可以|对|是的)(就|那就|那么)"
+)
+_YES_AFTER_ALL = re.compile(
+    r"(?i)\b(no (problem|problems|objection|objections|doubt|worries)|not bad|why not|can't complain"
+    r"|couldn't agree more|don't change (a thing|anything)|nothing (to add|wrong))\b"
+    r"|没问题|没错|不错|没意见|没有(问题|意见|异议)|毫无疑问"
+)
+_REFUSES = re.compile(
+    r"(?i)\b(no|nope|nah|not|never|none|neither|don't|doesn't|didn't|isn't|aren't|wasn't|won't|can't"
+    r"|cannot|couldn't|wouldn't|shouldn't|disagree|wrong|incorrect|stop|reject|refuse|instead|rather|however|but|except|although|though|unless|wait"
+    r"|maybe|perhaps|later|almost|if)\b|不|别|没|错|但|可是|然而|除了|除非|反对|拒绝|等等|等一下|再想想|也许|可能|如果|或许"
+)
+
+
+def own_words(text: str) -> str:
+    """A person's words without what they pasted (fenced blocks) or quote (lines that begin with `>`)."""
+    return _QUOTED_LINE.sub("", _FENCED.sub("\n", text)).strip()
+
+
+def only_asks(text: str) -> bool:
+    """Whether there is nothing in the words but questions (greetings and the like set aside)."""
+    asked = False
+    for sentence in _sentences(text):
+        if _FILLER.match(sentence.strip(_EDGES)):
+            continue
+        if not _is_question(sentence):
+            return False
+        asked = True
+    return asked
+
+
+def accepts(text: str) -> bool:
+    """Whether the words expressly accept what was said before them: in so many words, without a no, a condition or a
+    reservation. Neither silence nor a question does."""
+    accepted = False
+    for sentence in _sentences(text):
+        if _is_question(sentence):
+            continue
+        certain = _YES_AFTER_ALL.sub(" ok ", sentence)
+        if _REFUSES.search(certain):
+            return False
+        for clause in (*_CLAUSE.split(certain), certain):
+            said = " ".join(clause.strip(_EDGES).split())
+            if _ACCEPTING_WORD.match(said) or _ACCEPTING_START.match(said):
+                accepted = True
+    return accepted
+
+
+def _sentences(text: str) -> list[str]:
+    folded = unicodedata.normalize("NFKC", own_words(text)).replace("’", "'")
+    return [part.strip() for part in _SENTENCE.split(folded) if part and part.strip(_EDGES)]
+
+
+def _is_question(sentence: str) -> bool:
+    marked = sentence.rstrip(" \"'”’」』)").endswith("?")
+    clauses = [clause.strip(_EDGES) for clause in _CLAUSE.split(sentence) if clause.strip(_EDGES)]
+    if not clauses:
+        return marked
+    last = clauses[-1]
+    asks = bool(_ASKS_ENGLISH.match(last) or _ASKS_CHINESE.search(last))
+    if not marked:
+        # Without its mark a sentence asks when it begins so; "I do not know what to do" tells.
+        return len(clauses) == 1 and ((asks and not _STATES.match(last)) or bool(_ASKS_OURSELVES.match(last)))
+    if len(clauses) > 1:
+        before = [clause for clause in clauses[:-1] if not _FILLER.match(clause)]
+        if _TAG.match(last):
+            # "We use tabs, ok?" tells, and asks to be told that it was heard.
+            return any(_ASKS_ENGLISH.match(clause) or _ASKS_CHINESE.search(clause) for clause in before)
+        if any(
+            _STATES.match(clause) and not _UNSURE.search(clause) and not _ASKS_CHINESE.search(clause)
+            for clause in before
+        ):
+            return False
+    return True

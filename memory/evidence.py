@@ -1,0 +1,319 @@
+"""The one judge of evidence, for every writer of facts.
+
+A claim is what a writer cites; a proof is a claim that holds. Ids are looked up among the owner's own rows, so that a
+foreign id is as unknown as an invented one. All claims of a fact have to hold, and together they have to fit it.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from accounts.models import User
+from agent import registry
+from agent.models import ToolCall
+from agent.questions import QUESTION_TOOL
+from memory.assent import accepts, only_asks, own_words
+from memory.chunks import LOOKING_BACK
+from memory.models import Fact, FactEvidence
+from memory.refusals import EvidenceRefused
+from threads.models import Generation, Message, Thread
+from threads.search_range import FROM_PEOPLE_AND_TOOLS
+
+Kind = FactEvidence.Kind
+KEYS = {"kind", "message_id", "generation_id", "accepted_by"}
+# The largest id that the database holds.
+ID_MAX = 2**63 - 1
+# A question is no preference, no decision, and tells nothing of who somebody is.
+NOT_BY_ASKING = {Fact.Aspect.PREFERENCE, Fact.Aspect.DECISION, Fact.Aspect.IDENTITY}
+FROM_THE_PERSON = {Kind.MAX_STATED, Kind.MAX_ACCEPTED}
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a writer cites: exactly one of a message and a generation, and with `max-accepted` where it was accepted."""
+
+    kind: Kind
+    message_id: int | None = None
+    generation_id: int | None = None
+    accepted_by: int | None = None
+
+
+@dataclass(frozen=True)
+class Proof:
+    """A claim that holds, with its rows. `said` is when the words were said, or the outcome was there."""
+
+    kind: Kind
+    thread: Thread
+    message: Message | None
+    generation: Generation | None
+    accepted_by: Message | None
+    said: datetime
+    asks: bool = False
+    call: ToolCall | None = None
+
+
+def parse(raw: Mapping[str, Any]) -> Claim:
+    """A claim as a model writes it. The tag `m:` of rendered rows is taken off message ids here, and nowhere else.
+    Raises EvidenceRefused."""
+    if not isinstance(raw, Mapping):
+        raise EvidenceRefused("Each piece of evidence is an object with a kind and one message_id or generation_id.")
+    if unknown := sorted(set(map(str, raw)) - KEYS):
+        raise EvidenceRefused(f"Evidence has no {', '.join(unknown)}: it has {', '.join(sorted(KEYS))}.")
+    if raw.get("kind") not in Kind.values:
+        raise EvidenceRefused(f"The kind of evidence is one of {', '.join(Kind.values)}.")
+    claim = Claim(
+        kind=Kind(raw["kind"]),
+        message_id=_id(raw, "message_id", tagged=True),
+        generation_id=_id(raw, "generation_id", tagged=False),
+        accepted_by=_id(raw, "accepted_by", tagged=True),
+    )
+    _check_form(claim)
+    return claim
+
+
+def check(
+    owner: User | int,
+    claims: Iterable[Claim],
+    *,
+    kind: str,
+    aspect: str = "",
+    tone: str = "",
+    thread: Thread | None = None,
+) -> list[Proof]:
+    """The proofs that the claims are, in their order and each once. With a `thread`, all of them have to be of it.
+    Raises EvidenceRefused with a sentence that says which does not hold, and why."""
+    owner_id = owner if isinstance(owner, int) else owner.pk
+    claims = list(dict.fromkeys(claims))
+    if not claims:
+        raise EvidenceRefused("A fact needs evidence: cite the message that proves it.")
+    proofs: list[Proof] = []
+    for claim in claims:
+        _check_form(claim)
+        if kind == Fact.Kind.ABOUT_USER and claim.kind not in FROM_THE_PERSON:
+            raise EvidenceRefused(
+                f"{_cited(claim)} is {claim.kind} and proves nothing about the person: cite what they said or accepted."
+            )
+        proof = _PROVE[claim.kind](owner_id, claim)
+        if thread is not None and proof.thread.pk != thread.pk:
+            raise EvidenceRefused(f"{_cited(claim)} is of another conversation.")
+        proofs.append(proof)
+    _check_together(proofs, kind, aspect, tone)
+    return list({(p.kind, p.message and p.message.pk, p.generation, p.accepted_by): p for p in proofs}.values())
+
+
+def standing_evidence() -> QuerySet[FactEvidence]:
+    """Evidence that still proves something: its words were not rewound, or a copy of them in the same conversation
+    stands (`_stands` in a query)."""
+    return FactEvidence.objects.filter(~_rewound("message_id", "message") & ~_rewound("accepted_by_id", "accepted_by"))
+
+
+def stale_facts(facts: QuerySet[Fact]) -> QuerySet[Fact]:
+    """Those of some facts that rest on rewound words alone. One imported without evidence is not stale for that."""
+    return facts.exclude(Exists(standing_evidence().filter(fact_id=OuterRef("pk")))).exclude(
+        Q(legacy=True) & ~Exists(FactEvidence.objects.filter(fact_id=OuterRef("pk")))
+    )
+
+
+def fresh_facts(facts: QuerySet[Fact]) -> QuerySet[Fact]:
+    """Those of some facts that are not stale."""
+    return facts.filter(
+        Exists(standing_evidence().filter(fact_id=OuterRef("pk")))
+        | (Q(legacy=True) & ~Exists(FactEvidence.objects.filter(fact_id=OuterRef("pk"))))
+    )
+
+
+def is_stale(fact: Fact) -> bool:
+    """Whether a fact rests on rewound words alone: it is shown as such, and briefs nobody."""
+    return stale_facts(Fact.objects.filter(pk=fact.pk)).exists()
+
+
+def rows_of(proofs: Iterable[Proof], fact: Fact) -> list[FactEvidence]:
+    """The proofs as evidence rows of a fact, unsaved."""
+    return [
+        FactEvidence(
+            fact=fact,
+            owner_id=fact.owner_id,
+            kind=proof.kind,
+            message=proof.message,
+            generation=proof.generation,
+            accepted_by=proof.accepted_by,
+        )
+        for proof in proofs
+    ]
+
+
+def _id(raw: Mapping[str, Any], key: str, *, tagged: bool) -> int | None:
+    value = raw.get(key)
+    if value is None:
+        return None
+    if isinstance(value, str):
+        value = value.strip()
+        value = value.removeprefix("m:") if tagged else value
+        if not (value.isascii() and value.isdecimal() and len(value) <= len(str(ID_MAX))):
+            raise EvidenceRefused(f"{key} is a whole number, the id of a row that you were shown.")
+        value = int(value)
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= ID_MAX:
+        raise EvidenceRefused(f"{key} is a whole number, the id of a row that you were shown.")
+    return value
+
+
+def _check_form(claim: Claim) -> None:
+    if (claim.message_id is None) == (claim.generation_id is None):
+        raise EvidenceRefused("Each piece of evidence names exactly one of message_id and generation_id.")
+    if claim.generation_id is not None and claim.kind != Kind.OBSERVED_OUTCOME:
+        raise EvidenceRefused("A whole generation is evidence of the kind observed-outcome only.")
+    if (claim.kind == Kind.MAX_ACCEPTED) != (claim.accepted_by is not None):
+        raise EvidenceRefused("max-accepted, and nothing else, names in accepted_by where the person accepts.")
+
+
+def _cited(claim: Claim) -> str:
+    return f"message {claim.message_id}" if claim.generation_id is None else f"generation {claim.generation_id}"
+
+
+def _message(owner_id: int, message_id: int | None) -> Message:
+    """A row of the owner's that proves something. Within one conversation a copy stands for its original."""
+    rows = Message.objects.filter(owner_id=owner_id, thread__deleted__isnull=True).select_related("thread")
+    rows = rows.defer("search_text")
+    message = rows.filter(pk=message_id or 0).first()
+    if message is None:
+        raise EvidenceRefused(f"There is no message {message_id}.")
+    if message.copied_from_id is not None:
+        message = rows.filter(pk=message.copied_from_id, thread_id=message.thread_id).first() or message
+    if not Message.objects.filter(
+        FROM_PEOPLE_AND_TOOLS, pk=message.pk, model_visible=True, wire__isnull=False
+    ).exists():
+        raise EvidenceRefused(f"message {message_id} is the server's own and proves nothing.")
+    if not _stands(message):
+        raise EvidenceRefused(f"message {message_id} was rewound and proves nothing new.")
+    return message
+
+
+def _stands(message: Message) -> bool:
+    """A rewound row counts as live while a copy of it in its conversation was not rewound itself (it may have gone
+    cold since: that takes nothing back)."""
+    if message.left_because != Message.LeftBecause.SUPERSEDED:
+        return True
+    copies = Message.objects.filter(copied_from_id=message.pk, thread_id=message.thread_id)
+    return copies.exclude(left_because=Message.LeftBecause.SUPERSEDED).exists()
+
+
+def _rewound(column: str, path: str) -> Q:
+    copies = Message.objects.filter(copied_from_id=OuterRef(column), thread_id=OuterRef(f"{path}__thread_id")).exclude(
+        left_because=Message.LeftBecause.SUPERSEDED
+    )
+    # A null row (a generation, or nothing to accept) was not rewound: `coalesce` of the comparison.
+    return Q(**{f"{column}__isnull": False, f"{path}__left_because": Message.LeftBecause.SUPERSEDED}) & ~Q(
+        Exists(copies)
+    )
+
+
+def _call_answered_by(message: Message) -> ToolCall | None:
+    return ToolCall.objects.filter(result=message, owner_id=message.owner_id).select_related("message").first()
+
+
+def _own_words(message: Message) -> str:
+    """The person's words in a row, blank when it has none: a user row, or what answered a question card."""
+    if message.role == Message.Role.USER:
+        return own_words(message.text)
+    if message.role == Message.Role.TOOL and not message.is_error:
+        call = _call_answered_by(message)
+        if call is not None and call.tool == QUESTION_TOOL and call.status == ToolCall.Status.DONE:
+            return own_words(message.text)
+    return ""
+
+
+def _stated(owner_id: int, claim: Claim) -> Proof:
+    message = _message(owner_id, claim.message_id)
+    words = _own_words(message)
+    if not words:
+        raise EvidenceRefused(
+            f"message {claim.message_id} is not the person's own words: max-stated cites what they wrote themselves or "
+            "answered to a question card."
+        )
+    return Proof(claim.kind, message.thread, message, None, None, message.created, asks=only_asks(message.text))
+
+
+def _accepted(owner_id: int, claim: Claim) -> Proof:
+    conclusion, acceptance = _message(owner_id, claim.message_id), _message(owner_id, claim.accepted_by)
+    if conclusion.role != Message.Role.ASSISTANT or not conclusion.text.strip():
+        raise EvidenceRefused(f"message {claim.message_id} is no conclusion of the assistant's that could be accepted.")
+    if acceptance.thread_id != conclusion.thread_id:
+        raise EvidenceRefused(f"accepted_by {claim.accepted_by} is of another conversation than the conclusion.")
+    if acceptance.pk <= conclusion.pk:
+        raise EvidenceRefused(f"accepted_by {claim.accepted_by} stands before the conclusion: cite the later answer.")
+    if not _own_words(acceptance):
+        raise EvidenceRefused(f"accepted_by {claim.accepted_by} is not the person's own words.")
+    if not accepts(acceptance.text):
+        raise EvidenceRefused(
+            f"accepted_by {claim.accepted_by} does not expressly accept: silence, a question, a condition or a no is "
+            "no acceptance."
+        )
+    return Proof(claim.kind, conclusion.thread, conclusion, None, acceptance, conclusion.created)
+
+
+def _result(owner_id: int, claim: Claim) -> Proof:
+    message = _message(owner_id, claim.message_id)
+    if message.role != Message.Role.TOOL:
+        raise EvidenceRefused(f"message {claim.message_id} is not the result of a tool.")
+    call = _call_answered_by(message)
+    if call is None or call.message.thread_id != message.thread_id:
+        raise EvidenceRefused(f"message {claim.message_id} answers no known call of a tool.")
+    if message.is_error or call.status != ToolCall.Status.DONE:
+        raise EvidenceRefused(f"message {claim.message_id} is the result of a call that failed.")
+    if not _stands(call.message):
+        raise EvidenceRefused(f"The call behind message {claim.message_id} was rewound and proves nothing new.")
+    if call.tool in LOOKING_BACK:
+        raise EvidenceRefused(f"message {claim.message_id} only repeats old words: cite the message that it shows.")
+    if call.tool == QUESTION_TOOL:
+        raise EvidenceRefused(f"message {claim.message_id} is the person's answer: cite it as max-stated.")
+    return Proof(claim.kind, message.thread, message, None, None, message.created, call=call)
+
+
+def _outcome(owner_id: int, claim: Claim) -> Proof:
+    if claim.generation_id is None:
+        return _result(owner_id, claim)
+    generation = (
+        Generation.objects.filter(pk=claim.generation_id, owner_id=owner_id, thread__deleted__isnull=True)
+        .select_related("thread")
+        .first()
+    )
+    if generation is None:
+        raise EvidenceRefused(f"There is no generation {claim.generation_id}.")
+    if generation.ended is None:
+        raise EvidenceRefused(f"generation {claim.generation_id} has not ended: its outcome is open.")
+    rows = Message.objects.filter(FROM_PEOPLE_AND_TOOLS, generation=generation, model_visible=True, wire__isnull=False)
+    if not rows.exclude(left_because=Message.LeftBecause.SUPERSEDED).exists():
+        raise EvidenceRefused(f"Nothing stands of generation {claim.generation_id}.")
+    return Proof(claim.kind, generation.thread, None, generation, None, generation.ended)
+
+
+_PROVE = {
+    Kind.MAX_STATED: _stated,
+    Kind.MAX_ACCEPTED: _accepted,
+    Kind.TOOL_VERIFIED: _result,
+    Kind.OBSERVED_OUTCOME: _outcome,
+}
+
+
+def _check_together(proofs: Sequence[Proof], kind: str, aspect: str, tone: str) -> None:
+    decides = aspect in NOT_BY_ASKING or tone == Fact.Tone.DECISION
+    if decides and all(proof.asks for proof in proofs):
+        raise EvidenceRefused(
+            f"Questions alone prove no {aspect if aspect in NOT_BY_ASKING else 'decision'}: cite where the person "
+            "decided, or write nothing."
+        )
+    if kind == Fact.Kind.POINTER and not any(_found_it(proof) for proof in proofs):
+        raise EvidenceRefused(
+            "A pointer needs a tool-verified result of a tool that only reads, which found the document where the "
+            "pointer says."
+        )
+
+
+def _found_it(proof: Proof) -> bool:
+    if proof.kind != Kind.TOOL_VERIFIED or proof.call is None:
+        return False
+    tool = registry.get(proof.call.tool)
+    return tool is not None and tool.reads_only

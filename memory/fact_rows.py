@@ -1,0 +1,161 @@
+"""Rows of facts: their locks, and the few writes that every change of a fact is made of."""
+
+from collections.abc import Iterable, Sequence
+from functools import partial
+
+from django.db import connection, transaction
+from django.db.models import QuerySet
+from django_q.tasks import async_task
+
+from accounts.models import User
+from maxclaw import clock
+from maxclaw.text import visible
+from memory import evidence, secrets
+from memory.evidence import Proof
+from memory.fact_drafts import FactDraft, fingerprint_of
+from memory.models import Fact, FactEvidence, FactLog
+from memory.refusals import FactRefused
+from threads.visibility import Level, Viewer, thread_filter
+
+
+def level_of(fact: Fact) -> Level:
+    """Where a fact may go."""
+    return Level(fact.scope, fact.island_id, fact.category)
+
+
+def visible_facts(viewer: Viewer) -> QuerySet[Fact]:
+    """The facts that a viewer may see, whatever their status: the only door to rows of facts for whoever reads."""
+    return Fact.objects.filter(thread_filter(viewer))
+
+
+def lock_facts(owner_id: int) -> None:
+    """Keep every other writer of this owner's facts waiting until the transaction ends. Conversations are locked
+    before. Raises TransactionManagementError outside a transaction."""
+    transaction.get_connection().validate_no_broken_transaction()
+    if not connection.in_atomic_block:
+        raise transaction.TransactionManagementError("Facts are locked within a transaction.")
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended('memory.facts', %s))", [owner_id])
+
+
+def lock_threads(owner_id: int, thread_ids: Iterable[int]) -> None:
+    """Keep the levels of these conversations as they are until the transaction ends, and them from being erased."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT id FROM threads_thread WHERE owner_id = %s AND id = ANY(%s) ORDER BY id FOR SHARE",
+            [owner_id, sorted(thread_ids)],
+        )
+        if len(cursor.fetchall()) < len(set(thread_ids)):
+            raise FactRefused("The conversation is gone.")
+
+
+def locked(facts: Sequence[Fact], viewer: Viewer | None = None, *, active: bool = True) -> list[Fact]:
+    """Facts of one owner as they are under the owner's lock, in the given order, all of them active or none, as asked.
+    Raises FactRefused."""
+    owner_id = facts[0].owner_id
+    evidence_rows = FactEvidence.objects.filter(fact__in=[fact.pk for fact in facts])
+    threads: set[int] = set()
+    for path in ("message__thread", "generation__thread", "accepted_by__thread"):
+        threads |= set(evidence_rows.filter(**{f"{path}__isnull": False}).values_list(path, flat=True))
+    lock_threads(owner_id, threads)
+    lock_facts(owner_id)
+    rows = Fact.objects.filter(owner_id=owner_id) if viewer is None else visible_facts(viewer)
+    found = rows.in_bulk([fact.pk for fact in facts])
+    for fact in facts:
+        if fact.pk not in found:
+            raise FactRefused(f"There is no fact {fact.pk}.")
+        if (found[fact.pk].status == Fact.Status.ACTIVE) != active:
+            raise FactRefused(f"Fact {fact.pk} is {found[fact.pk].status}.")
+    return [found[fact.pk] for fact in facts]
+
+
+def same_fact(owner_id: int, draft: FactDraft, level: Level) -> Fact | None:
+    """The active fact that says the same of the same, at the same visibility."""
+    candidates = Fact.objects.filter(
+        owner_id=owner_id,
+        fingerprint=fingerprint_of(draft.text),
+        status=Fact.Status.ACTIVE,
+        kind=draft.kind,
+        scope=level.scope,
+        island_id=level.island_id,
+        category=level.category,
+    )
+    applies_to = fingerprint_of(draft.applies_to)
+    return next((fact for fact in candidates.order_by("pk") if fingerprint_of(fact.applies_to) == applies_to), None)
+
+
+def create(owner_id: int, draft: FactDraft, level: Level, writer: str, *, legacy: bool = False) -> Fact:
+    fact = Fact.objects.create(
+        owner_id=owner_id,
+        text=draft.text,
+        kind=draft.kind,
+        aspect=draft.aspect,
+        applies_to=draft.applies_to,
+        tone=draft.tone,
+        project=draft.project,
+        scope=level.scope,
+        island_id=level.island_id,
+        category=level.category,
+        writer=writer,
+        legacy=legacy,
+        fingerprint=fingerprint_of(draft.text),
+    )
+    # The tick finds what this did not reach: a crash in between costs a minute.
+    transaction.on_commit(partial(async_task, "memory.tasks.embed_facts", owner_id), robust=True)
+    return fact
+
+
+def add(fact: Fact, proofs: Sequence[Proof]) -> None:
+    FactEvidence.objects.bulk_create(evidence.rows_of(proofs, fact), ignore_conflicts=True)
+
+
+def add_rows_of(fact: Fact, others: Sequence[Fact]) -> None:
+    """Give a fact the evidence of others, as rows of its own."""
+    rows = FactEvidence.objects.filter(fact__in=[other.pk for other in others]).order_by("pk")
+    copies = [
+        FactEvidence(
+            fact=fact,
+            owner_id=fact.owner_id,
+            kind=row.kind,
+            message_id=row.message_id,
+            generation_id=row.generation_id,
+            accepted_by_id=row.accepted_by_id,
+            created=row.created,
+        )
+        for row in rows
+    ]
+    FactEvidence.objects.bulk_create(copies, ignore_conflicts=True)
+
+
+def supersede(old: Fact, new: Fact, reason: str) -> None:
+    old.superseded_by = new
+    close(old, Fact.Status.SUPERSEDED, reason)
+
+
+def close(fact: Fact, status: Fact.Status, reason: str) -> None:
+    fact.status, fact.why, fact.changed = status, secrets.redact(visible(reason)), clock.now()
+    # Nobody searches for it any more.
+    fact.embedding, fact.embedding_model = None, ""
+    fact.save(update_fields=["status", "why", "changed", "superseded_by", "embedding", "embedding_model"])
+
+
+def log(
+    owner_id: int,
+    action: str,
+    before: Iterable[Fact],
+    after: Iterable[Fact],
+    *,
+    writer: str,
+    actor: User | None = None,
+    reason: str = "",
+) -> FactLog:
+    """Write down what was done to facts, and why."""
+    return FactLog.objects.create(
+        owner_id=owner_id,
+        actor=actor,
+        writer=writer,
+        action=action,
+        reason=secrets.redact(visible(reason)),
+        before=[fact.pk for fact in before],
+        after=[fact.pk for fact in after],
+    )

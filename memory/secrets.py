@@ -1,0 +1,112 @@
+"""Secrets in words: recognised by their shapes, and by being the value of a secret of this server's own.
+
+They are kept out of facts, of what is embedded and of exports of memory. The shapes are narrow, because ordinary words
+have to pass: "basic English" is no credential, and an order number is no card.
+"""
+
+import os
+import re
+from collections.abc import Iterator, Mapping
+
+REDACTED = "[redacted]"
+# A shorter value would stand in ordinary words too.
+ENVIRONMENT_MIN_CHARS = 8
+
+_SECRET_NAME = re.compile(
+    r"(?i)(^|_)(key|keys|apikey|token|tokens|secret|secrets|password|passwd|pwd|credential|credentials|dsn)(_|$)"
+)
+# Letters and digits mixed, as made by a machine: at least one digit, and no blank.
+_MADE = r"(?=[\w.~+/=-]*\d)[\w.~+/=-]"
+_SHAPES: dict[str, re.Pattern[str]] = {
+    "private key": re.compile(
+        r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|\Z)",
+        re.DOTALL,
+    ),
+    "webhook URL": re.compile(
+        r"(?i)https?://(?:hooks\.slack\.com/(?:services|workflows|triggers)/"
+        r"|(?:\w+\.)?discord(?:app)?\.com/api/(?:v\d+/)?webhooks/"
+        r"|[\w.-]*webhook\.office\.com/|outlook\.office(?:365)?\.com/webhook/|hooks\.zapier\.com/hooks/"
+        r"|maker\.ifttt\.com/trigger/|api\.telegram\.org/bot\d|qyapi\.weixin\.qq\.com/cgi-bin/webhook/"
+        r"|oapi\.dingtalk\.com/robot/send|open\.(?:feishu\.cn|larksuite\.com)/open-apis/bot/"
+        r"|chat\.googleapis\.com/v1/spaces/"
+        r"|[^\s/]+/(?:[^\s?#]*/)?(?:web)?hooks?/(?=[^\s?#]*\d)[\w-]{16,})[^\s\"'<>)\]，。；]*"
+    ),
+    "password in a URL": re.compile(r"(?<=://)[^/\s:@\"'<>]*:[^/\s@\"'<>]+(?=@)"),
+    "password": re.compile(
+        r"(?i)(?:(?<![\w-])(?:password|passwd|passphrase|pwd)\s*=\s*"
+        r"|(?<![\w-])(?:password|passwd|passphrase|pwd)\s*(?::|\bis\b)\s*(?=[^\s,;]*[\d!@#$%^&*_])|(?:密码|口令)\s*(?:是|为|=|:|：)\s*(?=[\x21-\x7e]{4}))"
+        r"(?:\"[^\"\n]+\"|'[^'\n]+'|[^\s,;，。；]+)"
+    ),
+    "cookie": re.compile(
+        r"(?i)(?<![\w-])(?:set-)?cookie\s*:\s*[^\s=;,]+=[^\r\n]*"
+        r"|(?<![\w-])(?:session(?:_?id)?|sessid|sid|csrftoken|xsrf-token|connect\.sid|phpsessid|jsessionid"
+        r"|auth_?cookie)\s*=\s*(?=[^\s;]*\d)[^\s;,]{8,}"
+    ),
+    "bearer token": re.compile(
+        rf"(?i)(?<![\w-])(?:bearer\s+{_MADE}{{12,}}|authorization\s*:\s*(?:basic|bearer|token)\s+\S{{6,}}"
+        rf"|basic\s+(?=[a-z0-9+/]*[A-Z0-9])(?=[a-z0-9+/]*\d)[a-z0-9+/]{{12,}}={{0,2}})"
+        r"|\beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?"
+    ),
+    "API key": re.compile(
+        r"(?<![\w-])(?:sk|pk|rk)[-_](?=[\w-]*\d)[\w-]{12,}|\bsk-[\w-]{16,}|\b(?:AKIA|ASIA)[0-9A-Z]{12,}|\bAIza[\w-]{20,}"
+        r"|\b(?:ghp|gho|ghu|ghs|ghr)_\w{16,}|\bgithub_pat_\w{20,}|\bglpat-[\w-]{16,}|\bxox[abeprs]-[\w-]{10,}|\bgsk_\w{10,}"
+        r"|\bxai-\w{10,}|\bhf_\w{10,}|\bnpm_\w{20,}|\bpypi-[\w-]{20,}|\bSG\.[\w-]{12,}\.[\w-]{12,}|\bya29\.[\w-]{20,}"
+        r"|\bdop_v1_\w{20,}|\bshp(?:at|ss|ca)_\w{20,}"
+        r"|(?i:(?<![a-z])(?:api|access|secret|account|auth|client|private)[-_ ]?(?:key|token|secret)(?:[-_ ]?id)?['\"]?"
+        rf"\s*(?:=|:|：|是|\bis\b)\s*['\"]?{_MADE}{{8,}})"
+        r"|(?i:(?<=[?&])(?:key|token|secret|sig|signature|access_token|api_key|apikey|auth)=[\w.~+/%=-]{8,})"
+    ),
+}
+_CARD = re.compile(
+    r"(?<![0-9A-Za-z_.-])(?:\d{13,19}|\d{4}([ -])\d{4}\1\d{4}\1\d{1,4}(?:\1\d{1,3})?|\d{4}([ -])\d{6}\2\d{4,5})"
+    r"(?![0-9A-Za-z_-]|\.\d)"
+)
+
+
+def kinds_in(text: str, environment: Mapping[str, str] | None = None) -> list[str]:
+    """What kinds of secrets stand in a text, none twice."""
+    return sorted({kind for kind, _begin, _end in _found(text, environment)})
+
+
+def redact(text: str, environment: Mapping[str, str] | None = None) -> str:
+    """The text with every secret replaced by `[redacted]`."""
+    parts: list[str] = []
+    place = 0
+    for _kind, begin, end in sorted(_found(text, environment), key=lambda found: (found[1], -found[2])):
+        if begin >= place:
+            parts += [text[place:begin], REDACTED]
+        place = max(place, end)
+    return "".join([*parts, text[place:]]) if parts else text
+
+
+def _found(text: str, environment: Mapping[str, str] | None) -> Iterator[tuple[str, int, int]]:
+    for kind, shape in _SHAPES.items():
+        for match in shape.finditer(text):
+            if REDACTED not in match.group():
+                yield kind, match.start(), match.end()
+    for match in _CARD.finditer(text):
+        digits = re.sub(r"\D", "", match.group())
+        # The first digits of cards: 3 to 6, and 2221 to 2720.
+        issued = digits[0] in "3456" or 2221 <= int(digits[:4]) <= 2720
+        if issued and len(set(digits)) > 1 and luhn_holds(digits):
+            yield "card number", match.start(), match.end()
+    for value in _values(os.environ if environment is None else environment):
+        begin = text.find(value)
+        while begin >= 0:
+            yield "secret of this server", begin, begin + len(value)
+            begin = text.find(value, begin + len(value))
+
+
+def luhn_holds(digits: str) -> bool:
+    """Whether the last digit is the check digit of the others (ISO/IEC 7812)."""
+    total = 0
+    for place, digit in enumerate(reversed(digits)):
+        value = int(digit) * (1 + place % 2)
+        total += value - 9 if value > 9 else value
+    return total % 10 == 0
+
+
+def _values(environment: Mapping[str, str]) -> set[str]:
+    """Values of variables whose names say that they are secret."""
+    named = {value.strip() for name, value in environment.items() if _SECRET_NAME.search(name)}
+    return {value for value in named if len(value) >= ENVIRONMENT_MIN_CHARS}

@@ -1,0 +1,148 @@
+"""The one entry for every writer of facts: tools, steward, shadow, import, staff and the person's own page.
+
+Locks, always in this order: the conversations that evidence comes from, by id; then the owner's facts, an advisory lock
+that lasts until the transaction ends. Whoever makes a conversation stricter or erases it takes them in the same order,
+so a fact is judged at the level which its evidence has when it commits, and two writers never write the same fact
+twice.
+"""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from django.db import transaction
+from django.db.models import Q
+
+from maxclaw import clock
+from memory import evidence
+from memory.changing import correct, merge, restore, retire
+from memory.evidence import Claim
+from memory.fact_drafts import FactDraft, check_no_secret, clean, dated, fingerprint_of
+from memory.fact_rows import (
+    add,
+    add_rows_of,
+    create,
+    level_of,
+    lock_facts,
+    lock_threads,
+    log,
+    same_fact,
+    supersede,
+    visible_facts,
+)
+from memory.models import Fact, FactLog
+from memory.refusals import EvidenceRefused, FactRefused
+from threads.models import Thread
+from threads.visibility import Level, Viewer, can_flow
+
+__all__ = [
+    "EvidenceRefused",
+    "FactDraft",
+    "FactRefused",
+    "Outcome",
+    "Written",
+    "correct",
+    "merge",
+    "restore",
+    "retire",
+    "visible_facts",
+    "write_fact",
+]
+
+
+class Outcome(StrEnum):
+    """What became of a fact that was to be written."""
+
+    NEW = "new"
+    MORE_EVIDENCE = "more-evidence"
+    SUPERSEDED = "superseded"
+
+
+@dataclass(frozen=True)
+class Written:
+    """The fact that stands now, and whether it is new, was there already, or superseded another."""
+
+    fact: Fact
+    outcome: Outcome
+
+
+def write_fact(
+    owner_id: int,
+    draft: FactDraft,
+    claims: Iterable[Claim],
+    *,
+    writer: str,
+    thread: Thread,
+    replaces: int | None = None,
+    viewer: Viewer | None = None,
+    reason: str = "",
+    within: Thread | None = None,
+) -> Written:
+    """Write one fact at the level of `thread`, which whoever writes reads from.
+
+    The same words again, at the same visibility, add evidence and no row. `replaces` is the fact that it supersedes,
+    one that the viewer (that of the thread, if none is given) may see. With `within`, all evidence has to be of that
+    conversation. Raises FactRefused (EvidenceRefused among it) with a sentence that says what to change.
+    """
+    claims = list(claims)
+    if thread.owner_id != owner_id:
+        raise FactRefused("This conversation is another person's.")
+    with transaction.atomic():
+        lock_threads(owner_id, {thread.pk, *_threads_cited(owner_id, claims)})
+        lock_facts(owner_id)
+        thread = Thread.objects.select_related("owner").get(pk=thread.pk)
+        level = Level.of_thread(thread)
+        draft = clean(draft)
+        proofs = evidence.check(owner_id, claims, kind=draft.kind, aspect=draft.aspect, tone=draft.tone, thread=within)
+        for proof in proofs:
+            if not can_flow(Level.of_thread(proof.thread), level):
+                raise FactRefused("The evidence is of a conversation whose words may not be seen here.")
+        draft = dated(draft, proofs[0], thread.owner)
+        check_no_secret(draft)
+        visible_to = Viewer.of_thread(thread) if viewer is None else viewer
+        replaced = None if replaces is None else _replaceable(visible_to, replaces, draft, level)
+        same = same_fact(owner_id, draft, level)
+        if same is not None and (replaced is None or replaced.pk == same.pk):
+            add(same, proofs)
+            if draft.tone == Fact.Tone.DECISION and same.tone != draft.tone:
+                Fact.objects.filter(pk=same.pk).update(tone=draft.tone, changed=clock.now())
+            same.refresh_from_db()
+            return Written(same, Outcome.MORE_EVIDENCE)
+        fact = create(owner_id, draft, level, writer)
+        add(fact, proofs)
+        if same is not None:
+            # What replaces one fact says what another one says already: both become this one.
+            add_rows_of(fact, [same])
+            supersede(same, fact, reason)
+        if replaced is None:
+            return Written(fact, Outcome.NEW)
+        supersede(replaced, fact, reason)
+        log(owner_id, FactLog.Action.REPLACE, [replaced], [fact], writer=writer, reason=reason)
+        return Written(fact, Outcome.SUPERSEDED)
+
+
+def _threads_cited(owner_id: int, claims: Sequence[Claim]) -> set[int]:
+    messages = {pk for claim in claims for pk in (claim.message_id, claim.accepted_by) if pk is not None}
+    generations = {claim.generation_id for claim in claims if claim.generation_id is not None}
+    of_owner = Thread.objects.filter(owner_id=owner_id)
+    found = of_owner.filter(Q(messages__in=messages) | Q(generations__in=generations))
+    return set(found.values_list("pk", flat=True))
+
+
+def _replaceable(viewer: Viewer, fact_id: int, draft: FactDraft, level: Level) -> Fact:
+    old = visible_facts(viewer).filter(pk=fact_id).first()
+    if old is None:
+        raise FactRefused(f"There is no fact {fact_id} to replace.")
+    if old.status != Fact.Status.ACTIVE:
+        raise FactRefused(f"Fact {fact_id} is {old.status} already: write without replaces.")
+    if level_of(old) != level:
+        raise FactRefused(
+            f"Fact {fact_id} is seen in other places than this one would be: both stand. Leave replaces out."
+        )
+    if fingerprint_of(old.applies_to) != fingerprint_of(draft.applies_to):
+        raise FactRefused(
+            f"Fact {fact_id} applies to “{old.applies_to or 'everything'}”, this one to "
+            f"“{draft.applies_to or 'everything'}”: views that apply to different things stand side by side. Leave "
+            "replaces out."
+        )
+    return old

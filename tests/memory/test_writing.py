@@ -1,0 +1,224 @@
+"""Writing facts: what becomes one row, what stands side by side, what supersedes."""
+
+import pytest
+from django.db import connection, transaction
+
+from memory import evidence, writing
+from memory.fact_rows import lock_facts
+from memory.models import Fact, FactEvidence, FactLog
+from memory.refusals import FactRefused
+from memory.writing import FactDraft, Outcome
+from tests.memory.facts import about_user, remember, stated
+from tests.threads.records import exchange, say, thread_of
+from tests.threads.transactions import Elsewhere, wait_until_blocked
+from threads import lifecycle
+from threads.models import Message, Thread
+from threads.visibility import Viewer
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def thread(alice):
+    return thread_of(alice)
+
+
+@pytest.fixture
+def said(thread):
+    return say(thread, Message.Role.USER, "I like tea.")
+
+
+def active():
+    return list(Fact.objects.filter(status="active").order_by("pk").values_list("text", flat=True))
+
+
+def test_a_fact_is_written_with_its_evidence_at_the_level_of_its_thread(alice):
+    thread = thread_of(alice, scope="isolated")
+    said = say(thread, Message.Role.USER, "I like tea.")
+    written = remember(said, applies_to="breakfast", tone="decision", project="kitchen")
+    connection.check_constraints()
+    fact = Fact.objects.get(pk=written.fact.pk)
+    assert written.outcome == Outcome.NEW
+    assert (fact.text, fact.applies_to, fact.tone, fact.project) == ("Prefers tea.", "breakfast", "decision", "kitchen")
+    assert (fact.scope, fact.island_id, fact.status, fact.writer) == ("isolated", thread.pk, "active", "steward")
+    assert list(fact.evidence.values_list("kind", "message_id")) == [("max-stated", said.pk)]
+
+
+def test_the_same_fact_again_adds_evidence_and_no_row(thread, said):
+    first = remember(said, "Prefers tea.", applies_to="Breakfast")
+    again = say(thread, Message.Role.USER, "Tea, as I said.")
+    second = remember(again, "prefers  Tea", applies_to="breakfast", tone="decision")
+    third = remember(again, "Ｐrefers tea!", applies_to="breakfast")
+    assert second.outcome == third.outcome == Outcome.MORE_EVIDENCE
+    assert first.fact.pk == second.fact.pk == third.fact.pk
+    assert second.fact.tone == "decision"
+    assert list(first.fact.evidence.order_by("pk").values_list("message_id", flat=True)) == [said.pk, again.pk]
+
+
+def test_views_that_apply_to_different_things_stand_side_by_side(said):
+    old = remember(said, "Finds it the best of its kind.", applies_to="the editor's interface").fact
+    with pytest.raises(FactRefused, match="stand side by side"):
+        remember(said, "Cannot bear it.", applies_to="the editor's plugins", replaces=old.pk)
+    remember(said, "Cannot bear it.", applies_to="the editor's plugins", tone="decision")
+    assert len(active()) == 2
+
+
+def test_the_same_thing_with_the_same_applies_to_supersedes(said):
+    old = remember(said, "Likes it.", applies_to="The editor").fact
+    written = remember(said, "Left it.", applies_to="the editor", replaces=old.pk)
+    old.refresh_from_db()
+    assert written.outcome == Outcome.SUPERSEDED
+    assert (old.status, old.superseded_by_id) == ("superseded", written.fact.pk)
+    assert active() == ["Left it."]
+    assert FactLog.objects.get().after == [written.fact.pk]
+    with pytest.raises(FactRefused, match="superseded already"):
+        remember(said, "Came back.", applies_to="the editor", replaces=old.pk)
+
+
+def test_what_replaces_one_fact_and_says_what_another_says_becomes_both(said, thread):
+    again = say(thread, Message.Role.USER, "Coffee is fine.")
+    tea, coffee = remember(said, "Drinks tea.").fact, remember(again, "Drinks coffee.").fact
+    written = remember(said, "Drinks tea!", replaces=coffee.pk)
+    assert active() == ["Drinks tea!"]
+    assert set(Fact.objects.filter(superseded_by=written.fact).values_list("pk", flat=True)) == {
+        tea.pk,
+        coffee.pk,
+    }
+
+
+def test_a_fact_is_replaced_at_its_own_visibility_alone(alice, bob, said):
+    old = remember(said).fact
+    isolated = say(thread_of(alice, scope="isolated"), Message.Role.USER, "Coffee from now on.")
+    with pytest.raises(FactRefused, match="other places"):
+        remember(isolated, "Prefers coffee.", replaces=old.pk)
+    hidden = remember(isolated, "Is ill.").fact
+    with pytest.raises(FactRefused, match="no fact"):
+        remember(said, "Is well.", replaces=hidden.pk)
+    theirs = remember(say(thread_of(bob), Message.Role.USER, "Water."), "Prefers water.").fact
+    with pytest.raises(FactRefused, match="no fact"):
+        remember(said, "Prefers coffee.", replaces=theirs.pk)
+    same_words = remember(isolated, "Prefers tea.")
+    assert same_words.outcome == Outcome.NEW, "the same words at another visibility are another fact"
+
+
+def test_words_of_an_island_prove_nothing_outside_it(alice, said):
+    isolated = say(thread_of(alice, scope="isolated"), Message.Role.USER, "I am ill.")
+    with pytest.raises(FactRefused, match="may not be seen here"):
+        remember(isolated, "Is ill.", thread=said.thread)
+    assert remember(said, thread=isolated.thread).fact.scope == "isolated"
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        ({"text": " … "}, "needs words"),
+        ({"text": "word " * 300}, "at most"),
+        ({"applies_to": "x" * 201}, "at most"),
+        ({"kind": "recipe"}, "kind of a fact"),
+        ({"tone": "shout"}, "tone of a fact"),
+        ({"aspect": ""}, "has an aspect"),
+        ({"kind": "event"}, "Only a fact about the person"),
+        ({"text": "The key is sk-ant-api03-abcdefghijklmnop1."}, "Secrets are not remembered"),
+        ({"applies_to": "postgres://me:hunter22@host/db"}, "Secrets are not remembered"),
+    ],
+)
+def test_a_draft_that_is_no_fact_is_refused(said, changed, sentence):
+    draft = FactDraft(**({"text": "Prefers tea.", "kind": "about-user", "aspect": "preference"} | changed))
+    with pytest.raises(FactRefused, match=sentence):
+        writing.write_fact(said.owner_id, draft, [stated(said)], writer="steward", thread=said.thread)
+    assert not Fact.objects.exists()
+
+
+def test_relative_times_become_dates_of_when_it_was_said(alice, thread):
+    alice.time_zone = "Asia/Shanghai"
+    alice.save()
+    said = say(thread, Message.Role.USER, "I moved yesterday.")
+    Message.objects.filter(pk=said.pk).update(created="2023-05-08T20:30:00Z")
+    assert remember(said, "Moved yesterday.", aspect="fact").fact.text == "Moved 2023-05-08."
+
+
+def test_retired_and_superseded_facts_come_back_as_new_ones_with_the_evidence(alice, said):
+    fact = remember(said).fact
+    writing.retire(fact, reason="no longer", writer="person", actor=alice)
+    with pytest.raises(FactRefused, match="retired"):
+        writing.retire(fact, reason="again", writer="person", actor=alice)
+    restored = writing.restore(fact, reason="after all", writer="staff", actor=alice)
+    connection.check_constraints()
+    fact.refresh_from_db()
+    assert (fact.status, fact.why) == ("retired", "no longer")
+    assert restored.pk != fact.pk
+    assert active() == ["Prefers tea."]
+    assert list(restored.evidence.values_list("message_id", flat=True)) == [said.pk]
+    assert [entry.action for entry in FactLog.objects.order_by("pk")] == ["retire", "restore"]
+    with pytest.raises(FactRefused, match="is active"):
+        writing.restore(restored, reason="", writer="staff")
+
+
+def test_facts_that_say_the_same_are_merged_into_a_new_one(alice, thread, said):
+    again = say(thread, Message.Role.USER, "Green tea.")
+    one, other = remember(said).fact, remember(again, "Likes tea best.", tone="decision").fact
+    elsewhere = remember(again, "Likes tea.", applies_to="mornings").fact
+    with pytest.raises(FactRefused, match="side by side"):
+        writing.merge([one, elsewhere], "Likes tea.", reason="", writer="staff")
+    merged = writing.merge([one, other], "Prefers tea, green.", reason="the same", writer="staff", actor=alice)
+    connection.check_constraints()
+    assert active() == ["Likes tea.", "Prefers tea, green."]
+    assert merged.tone == "decision"
+    assert set(merged.evidence.values_list("message_id", flat=True)) == {said.pk, again.pk}
+
+
+def test_a_correction_leaves_the_new_words_alone(alice, said):
+    fact = remember(said).fact
+    new = writing.correct(fact, about_user("Prefers green tea."), reason="green", writer="person", actor=alice)
+    connection.check_constraints()
+    assert active() == ["Prefers green tea."]
+    assert (new.writer, list(new.supersedes.all())) == ("person", [fact])
+    viewer = Viewer.of_thread(thread_of(fact.owner, scope="isolated"))
+    hidden = remember(say(thread_of(alice, scope="isolated"), Message.Role.USER, "I am ill."), "Is ill.").fact
+    with pytest.raises(FactRefused, match="no fact"):
+        writing.correct(hidden, about_user("Is well."), reason="", writer="person", viewer=viewer)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_writers_of_the_same_fact_write_it_once(alice):
+    said, _answer = exchange(thread_of(alice), "I like tea.")
+    again, _answer = exchange(thread_of(alice), "Tea!")
+    first = Elsewhere(lambda: remember(said))
+    first.began.wait(20)
+    second = Elsewhere(lambda: remember(again))
+    wait_until_blocked()
+    first.finish()
+    second.began.wait(20)
+    second.finish()
+    assert (first.error, second.error) == (None, None)
+    assert (first.result.outcome, second.result.outcome) == (Outcome.NEW, Outcome.MORE_EVIDENCE)
+    assert FactEvidence.objects.filter(fact=first.result.fact).count() == 2
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_thread_that_is_isolated_while_a_fact_is_written_keeps_it(alice):
+    said, _answer = exchange(thread_of(alice), "I like tea.")
+    writer = Elsewhere(lambda: remember(said))
+    writer.began.wait(20)
+
+    def isolate():
+        lifecycle.narrow(Thread.objects.get(pk=said.thread_id), acting_user=alice, scope="isolated")
+
+    isolating = Elsewhere(isolate)
+    wait_until_blocked()
+    writer.finish()
+    isolating.began.wait(20)
+    isolating.finish()
+    assert (writer.error, isolating.error) == (None, None)
+    assert Fact.objects.get().island_id == said.thread_id
+
+
+@pytest.mark.django_db(transaction=True)
+def test_locking_facts_outside_a_transaction_is_loud(alice):
+    with pytest.raises(transaction.TransactionManagementError):
+        lock_facts(alice.pk)
+
+
+def test_evidence_is_needed(said):
+    with pytest.raises(evidence.EvidenceRefused, match="needs evidence"):
+        writing.write_fact(said.owner_id, about_user(), [], writer="steward", thread=said.thread)
