@@ -221,6 +221,8 @@ SPECTACULAR_SETTINGS = {
     "VERSION": "0.1.0",
     "SERVE_INCLUDE_SCHEMA": False,
     "SWAGGER_UI_DIST": "SIDECAR",
+    # A link to each operation would stand inside the button that unfolds it.
+    "SWAGGER_UI_SETTINGS": {"deepLinking": False, "persistAuthorization": False},
     "SWAGGER_UI_FAVICON_HREF": "SIDECAR",
     "REDOC_DIST": "SIDECAR",
 }
