@@ -1,11 +1,7 @@
 """A person's own pages: settings, password, a copy of everything, the end of everything."""
 
-import json
-import tempfile
-from collections.abc import AsyncIterator
-from typing import IO, Any
+from typing import Any
 
-from asgiref.sync import sync_to_async
 from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth import logout
@@ -14,25 +10,22 @@ from django.contrib.auth.forms import PasswordChangeForm
 from django.contrib.auth.mixins import LoginRequiredMixin
 from django.contrib.auth.views import PasswordChangeView
 from django.db import transaction
-from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseRedirect
 from django.shortcuts import redirect, render
 from django.urls import reverse, reverse_lazy
 from django.utils import translation
 from django.utils.decorators import method_decorator
-from django.utils.http import content_disposition_header
 from django.utils.translation import gettext as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from accounts import erasing
+from accounts.downloads import json_lines
 from accounts.forms import EraseForm, OwnPasswordForm, PreferencesForm
 from accounts.models import User
 from accounts.time_zones import zone_choices
 from maxclaw import clock
-
-EXPORT_CHUNK_BYTES = 65_536
-EXPORT_IN_MEMORY_BYTES = 1_000_000
 
 
 @never_cache
@@ -90,35 +83,10 @@ class OwnPasswordView(LoginRequiredMixin, PasswordChangeView):
 @login_required
 @require_POST
 def export(request: HttpRequest) -> HttpResponseBase:
-    """Everything of one's own as JSON lines, one record a line.
-
-    It is written to a nameless file first, gone with this answer: a slow reader holds no database connection, a
-    failure is an error page and no half file, and what is in memory does not grow with the account. A POST, so that no
-    other site can have it made.
-    """
+    """Everything of one's own as JSON lines, one record a line. A POST, so that no other site can have it made."""
     user = _user(request)
-    spool = tempfile.SpooledTemporaryFile(max_size=EXPORT_IN_MEMORY_BYTES)  # noqa: SIM115 - closed when it is sent
-    for record in erasing.export_user(user):
-        spool.write(json.dumps(record, ensure_ascii=False).encode() + b"\n")
-    size = spool.tell()
-    spool.seek(0)
     day = clock.now().astimezone(user.zone).date()
-    return StreamingHttpResponse(
-        _chunks(spool),
-        content_type="application/x-ndjson",
-        headers={
-            "Content-Length": str(size),
-            "Content-Disposition": content_disposition_header(True, f"maxclaw-{user.username}-{day}.jsonl") or "",
-        },
-    )
-
-
-async def _chunks(spool: IO[bytes]) -> AsyncIterator[bytes]:
-    try:
-        while chunk := await sync_to_async(spool.read, thread_sensitive=False)(EXPORT_CHUNK_BYTES):
-            yield chunk
-    finally:
-        spool.close()
+    return json_lines(erasing.export_user(user), f"maxclaw-{user.username}-{day}.jsonl")
 
 
 @never_cache

@@ -1,6 +1,5 @@
 """Model calls and their headers in the console: to read, never to change; and what they cost."""
 
-import json
 from collections.abc import Callable, Iterable
 from datetime import date
 from typing import Any
@@ -20,12 +19,11 @@ from llm.catalog import emulator_in_use
 from llm.costs import Costs, Sums, costs
 from llm.models import ModelCall, RequestHeader
 from maxclaw.admin_base import BigTableAdmin
+from maxclaw.admin_charts import stacked_bars, stacked_options
 from maxclaw.admin_figures import Figure, figures
 
 PERIODS = (7, 30, 90)
 SPLITS = {"model": _("by model"), "purpose": _("by purpose")}
-# Told apart by colour-blind eyes too; the list goes round when there are more.
-COLOURS = ("#1f6b5a", "#d98e2b", "#5b7fb8", "#b0475f", "#7a6aa8", "#6f9a3e", "#3aa0a8", "#8a6d4b")
 
 
 @admin.register(ModelCall)
@@ -71,7 +69,7 @@ class ModelCallAdmin(BigTableAdmin):
             "total": found.total,
             "dollars_chart": chart(found, str(by), lambda sums: float(sums.dollars)),
             "tokens_chart": chart(found, str(by), lambda sums: sums.tokens),
-            "chart_options": chart_options(),
+            "chart_options": stacked_options(),
         }
         return TemplateResponse(request, "admin/console/costs.html", context)
 
@@ -115,32 +113,13 @@ def name_of(by: str, name: str) -> str:
 
 def chart(found: Costs, by: str, measure: Callable[[Sums], float]) -> str:
     """Chart.js data: one stack of bars a day, one colour a name."""
-    datasets = [
-        {
-            "label": name_of(by, name),
-            "data": [measure(found.by_day[day].get(name, Sums())) for day in found.days],
-            "backgroundColor": COLOURS[index % len(COLOURS)],
-        }
-        for index, name in enumerate(found.by_name)
-    ]
     labels = [formats.date_format(day, "MONTH_DAY_FORMAT") for day in found.days]
-    return json.dumps({"labels": labels, "datasets": datasets})
-
-
-def chart_options() -> str:
-    """Chart.js options: stacked, with a legend, readable in light and dark."""
-    grey = "#7d8681"
-    axis = {"stacked": True, "border": {"width": 0}, "ticks": {"color": grey, "maxRotation": 0, "autoSkipPadding": 16}}
-    return json.dumps(
+    return stacked_bars(
+        labels,
         {
-            "animation": False,
-            "maintainAspectRatio": False,
-            "plugins": {"legend": {"position": "bottom", "labels": {"boxWidth": 10, "boxHeight": 10, "color": grey}}},
-            "scales": {
-                "x": {**axis, "grid": {"display": False}},
-                "y": {**axis, "beginAtZero": True, "grid": {"tickWidth": 0}},
-            },
-        }
+            name_of(by, name): [measure(found.by_day[day].get(name, Sums())) for day in found.days]
+            for name in found.by_name
+        },
     )
 
 
