@@ -29,6 +29,7 @@ def _send(user: User, frame: Frame) -> None:
         client_key=frame["key"],
         quote=frame["quote"],
         confirmed=frame["confirmed"],
+        confirm_text=frame["confirm_text"],
     )
 
 

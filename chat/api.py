@@ -160,6 +160,7 @@ class MessageList(Endpoint):
             client_key=values["key"],
             quote=values.get("quote"),
             confirmed=values.get("confirmed"),
+            confirm_text=values.get("confirm_text"),
         )
         return Response(item_view(item), status=status.HTTP_202_ACCEPTED)
 

@@ -43,7 +43,13 @@ class PreviewRequest(serializers.Serializer[dict[str, Any]]):
     """Which quote, for which conversation."""
 
     quote = Pointer()
-    target = serializers.CharField(max_length=200, help_text="Channel of the conversation to quote in.")
+    target = serializers.CharField(
+        max_length=200, allow_blank=True, help_text="Channel of the conversation to quote in; blank: of a new one."
+    )
+    scope = serializers.ChoiceField(choices=["open", "isolated"], required=False, help_text="Of the new conversation.")
+    category = serializers.CharField(
+        required=False, allow_blank=True, max_length=40, help_text="Of the new conversation."
+    )
 
 
 class PreviewShape(serializers.Serializer[dict[str, Any]]):

@@ -28,7 +28,8 @@ class QuotePreview(Endpoint):
     def post(self, request: Request) -> Response:
         """The card of a quote, and what sending it there asks to confirm. Grants nothing: sending looks again."""
         values = self.checked(shapes.PreviewRequest, request.data)
-        return Response(ingress.preview(self.user, values["target"], values["quote"]))
+        new = {name: values[name] for name in ("scope", "category") if name in values}
+        return Response(ingress.preview(self.user, values["target"], values["quote"], **new))
 
     def handle_exception(self, exc: Exception) -> Response:
         if isinstance(exc, ParseError | RecursionError):

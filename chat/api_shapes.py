@@ -243,7 +243,13 @@ class QuotingMessage(NewMessage):
     """Words for the conversation, and what they quote."""
 
     quote = Pointer(required=False, allow_null=True, help_text="A message or a conversation to quote.")
-    confirmed = Confirmed(required=False, help_text="Whether the person confirmed what the preview asked.")
+    confirmed = Confirmed(required=False, help_text="Whether the person confirmed `confirm_text`.")
+    confirm_text = serializers.CharField(
+        required=False,
+        allow_blank=True,
+        trim_whitespace=False,
+        help_text="The sentence that the preview asked to confirm, as the person saw it.",
+    )
 
 
 class StopRequest(serializers.Serializer[dict[str, Any]]):

@@ -5,7 +5,7 @@ else.
 |---|---|
 | open | channel, after (number of the last event seen, or null) |
 | close | channel |
-| send | channel, key, text, quote (a pointer, or null), confirmed (true, or anything else for no) |
+| send | channel, key, text, quote (a pointer, or null), confirmed (true, or anything else for no), confirm_text |
 | stop | channel, frame |
 | answer | channel, call, text |
 | earlier | channel, before (message id) |
@@ -67,6 +67,7 @@ SHAPES: dict[str, dict[str, Check]] = {
         "text": _is_text,
         "quote": _is_judged_later,
         "confirmed": _is_judged_later,
+        "confirm_text": _is_judged_later,
     },
     "stop": {"channel": _is_text, "frame": _is_id},
     "answer": {"channel": _is_text, "call": _is_id, "text": _is_text},
@@ -75,7 +76,7 @@ SHAPES: dict[str, dict[str, Check]] = {
     "ping": {},
 }
 # May be left out: "after" by a page that has seen nothing yet, the others by a message that quotes nothing.
-OPTIONAL = {"after", "quote", "confirmed"}
+OPTIONAL = {"after", "quote", "confirmed", "confirm_text"}
 
 
 def parse(text: str | None, data: bytes | None) -> Frame:

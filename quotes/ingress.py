@@ -13,17 +13,26 @@ from agent.refusals import Refused
 from maxclaw import clock
 from quotes.pointers import Pointer, no_such_source, parse
 from quotes.resolving import quotable_thread, resolve
+from threads.lifecycle import check_category
 from threads.models import Thread
 from threads.transcript import ThreadGone, lock_thread
 
 
 def send(
-    user: User, channel: str, text: Any, *, client_key: str, quote: Any = None, confirmed: Any = None
+    user: User,
+    channel: str,
+    text: Any,
+    *,
+    client_key: str,
+    quote: Any = None,
+    confirmed: Any = None,
+    confirm_text: Any = None,
 ) -> InboxItem:
     """Send words, with what they quote when there is a `quote` (a pointer as `pointers.parse` reads it).
 
-    A downgrade needs `confirmed` to be True itself: no other value counts. Raises Refused: nothing is stored then, and
-    no message goes out without its quote. A repeated send (`client_key`) is the same send, whatever became of the
+    A downgrade needs `confirmed` to be True itself, and `confirm_text` to be the sentence that it asks for now: who
+    confirmed another one saw other boundaries. Raises Refused with the sentence: nothing is stored then, and no message
+    goes out without its quote. A repeated send (`client_key`) is the same send, whatever became of the
     source meanwhile.
     """
     if quote is None:
@@ -35,22 +44,29 @@ def send(
         repeated = sending.said_before(speaking.open_thread(user, channel), client_key, text, pointer.as_json())
         if repeated is not None:
             return repeated
-        frozen = _accept(user, channel, pointer, confirmed)
+        frozen = _accept(user, channel, pointer, confirm_text if confirmed is True else None)
         return sending.send(user, channel, text, client_key=client_key, quote=frozen)
 
 
-def preview(user: User, channel: str, quote: Any) -> dict[str, Any]:
+def preview(
+    user: User, channel: str, quote: Any, *, scope: str = Thread.Scope.OPEN, category: str = ""
+) -> dict[str, Any]:
     """What sending this quote to the conversation `channel` would ask for now: {"quote": card, "needs_confirm",
-    "confirm_text"}. Raises Refused."""
+    "confirm_text"}. A blank channel is a conversation that would begin with it, at the level given. Raises Refused, and
+    LifecycleRefused for a level that no conversation can have."""
     pointer = parse(quote)
-    target = speaking.open_thread(user, channel)
+    if channel:
+        target = speaking.open_thread(user, channel)
+    else:
+        check_category(category)
+        target = Thread(owner=user, scope=scope, category=category)
     return resolve(pointer, quotable_thread(user, pointer.channel), target).preview()
 
 
-def _accept(user: User, channel: str, pointer: Pointer, confirmed: Any) -> dict[str, Any]:
+def _accept(user: User, channel: str, pointer: Pointer, confirmed_sentence: Any) -> dict[str, Any]:
     source, target = _locked(user, channel, pointer)
     resolved = resolve(pointer, source, target)
-    if resolved.needs_confirm and confirmed is not True:
+    if resolved.needs_confirm and confirmed_sentence != resolved.confirm_text:
         raise Refused("confirm-needed", resolved.confirm_text)
     return resolved.frozen(clock.now() if resolved.needs_confirm else None)
 

@@ -175,6 +175,7 @@ def ask(client, method: str, address: str, values: dict[str, Any]) -> tuple[int,
         "quote": quote_of(values),
         "target": values["channel"],
         "confirmed": True,
+        "confirm_text": "stranger's words",
     }
     send = getattr(client, method)
     asked = {"before": values["message"], "q": "words", "channel": values["channel"]}
@@ -243,6 +244,7 @@ FREE_FIELDS: dict[str, Any] = {
     "model": "",
     "title": "stranger's",
     "confirmed": True,
+    "confirm_text": "stranger's words",
 }
 
 

@@ -1,5 +1,6 @@
 // The box for words: Enter sends, Shift+Enter begins a new line, and an input method's Enter chooses a character.
 
+import { keep, kept } from "./keeping.js";
 import { number, page, say } from "./words.js";
 
 const COUNT_FROM = 0.9; // of the limit
@@ -49,19 +50,15 @@ export class Composer {
 
   /** Words that come back to a conversation that is not open stand in its draft. */
   keepFor(key, text) {
-    const draft = sessionStorage.getItem(`draft ${key}`);
-    try {
-      sessionStorage.setItem(`draft ${key}`, draft ? `${text}\n\n${draft}` : text);
-    } catch {
-      // As with any draft too large for the tab's storage.
-    }
+    const draft = kept(`draft ${key}`);
+    keep(`draft ${key}`, draft ? `${text}\n\n${draft}` : text);
   }
 
   /** Another conversation: keep this one's draft, show that one's. */
   useDraft(key) {
     if (key === this.draftKey) return;
     this.draftKey = key;
-    this.set(sessionStorage.getItem(`draft ${key}`) ?? "");
+    this.set(kept(`draft ${key}`) ?? "");
   }
 
   /** Whether the next words answer a question. */
@@ -85,16 +82,7 @@ export class Composer {
       : "";
     this.counter.classList.toggle("over", left < 0);
     this.sendButton.disabled = !this.text.trim() || left < 0;
-    if (this.draftKey !== null) this.keepDraft();
-  }
-
-  keepDraft() {
-    try {
-      if (this.text) sessionStorage.setItem(`draft ${this.draftKey}`, this.text);
-      else sessionStorage.removeItem(`draft ${this.draftKey}`);
-    } catch {
-      // A draft too large for the tab's storage still stands in the box.
-    }
+    if (this.draftKey !== null) keep(`draft ${this.draftKey}`, this.text);
   }
 
   charactersLeft() {

@@ -19,7 +19,7 @@ export class Conversation {
     this.onChange = onChange;
     this.state = null; // the reducer's, with the newest messages
     this.past = null; // {messages, has_earlier}: the window, where the reader has left the newest messages
-    this.pending = []; // [{key, text, quote: the card that goes along, or null}]
+    this.pending = []; // [{key, text, quote: the card that goes along, or null, outcome, byRequest?}]
     this.asked = null; // {earlier: message id}, {later: message id} or {around: message id}: the page on its way
     this.wanted = null; // id of a message that somebody wants to see
   }
@@ -39,7 +39,7 @@ export class Conversation {
     this.asked = null;
     const after = this.state && !this.state.stale ? this.state.event : null;
     this.connection.send({ type: "open", channel: this.channel, after });
-    for (const item of this.pending) this.transmit(item);
+    for (const item of this.pending) if (!item.byRequest) this.transmit(item);
   }
 
   close() {
@@ -48,16 +48,21 @@ export class Conversation {
     if (this.state) this.state = tail(this.state);
   }
 
-  send(text, quote = null) {
+  /** Words on their way. Their `outcome` resolves to null once the server took them, or to why it did not. */
+  add(text, quote = null) {
     const item = { key: newKey(), text, quote };
+    item.outcome = new Promise((resolve) => (item.settle = resolve));
     this.pending = [...this.pending, item];
     this.toTail();
-    this.transmit(item);
-    this.onChange({ sent: true });
+    return item;
   }
 
-  transmit({ key, text, quote }) {
-    this.connection.send({ type: "send", channel: this.channel, key, text, ...quoted(quote) });
+  frameOf({ key, text, quote }) {
+    return { type: "send", channel: this.channel, key, text, ...quoted(quote) };
+  }
+
+  transmit(item) {
+    this.connection.send(this.frameOf(item));
   }
 
   stop() {
@@ -131,10 +136,11 @@ export class Conversation {
     if (!this.past && this.state?.messages.length > WINDOW_MAX_MESSAGES) this.state = tail(this.state);
   }
 
-  /** A send that is over, in either way: {text, quote}, if it was this page's. */
-  settle(key) {
+  /** A send that is over, refused or not: {text, quote}, if it was this page's. */
+  settle(key, refusal = null) {
     const item = this.pending.find((waiting) => waiting.key === key);
     this.pending = this.pending.filter((waiting) => waiting.key !== key);
+    item?.settle(refusal);
     return item;
   }
 
@@ -182,5 +188,7 @@ export class Conversation {
 
 /** What a message that quotes says besides its words. */
 export function quoted(quote) {
-  return quote ? { quote: pointerOf(quote), confirmed: quote.confirmed === true } : {};
+  if (!quote) return {};
+  const { confirm_text } = quote;
+  return { quote: pointerOf(quote), ...(confirm_text ? { confirmed: true, confirm_text } : {}) };
 }

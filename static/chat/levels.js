@@ -2,6 +2,7 @@
 
 import { confirmingDialog, dialogButtons } from "./dialogs.js";
 import { element, icon } from "./elements.js";
+import { keep, kept } from "./keeping.js";
 import { showMenu } from "./menu.js";
 import { request } from "./requests.js";
 import { page, say } from "./words.js";
@@ -17,15 +18,48 @@ export function badgesOf(thread) {
     .map((name) => element("span", { class: "badge" }, name));
 }
 
+const KEPT_LEVEL = "new level"; // as long as the words that will begin the conversation
+
 /** The level of the conversation that does not exist yet. */
 export class NewLevel {
   constructor(onChange) {
     this.onChange = onChange;
-    this.reset();
+    this.level = JSON.parse(kept(KEPT_LEVEL) ?? "null") ?? { scope: "open", category: "" };
   }
 
   reset() {
     this.level = { scope: "open", category: "" };
+    keep(KEPT_LEVEL, "");
+  }
+
+  /** Ask for it, before something is put there. Resolves to whether the person chose. */
+  ask() {
+    return new Promise((resolve) => {
+      const isolate = element("input", { type: "checkbox", id: "level-isolate" });
+      isolate.checked = this.level.scope === "isolated";
+      const names = ["", ...page.categories.map(({ name }) => name)];
+      const category = element("select", { id: "level-category" }, ...names.map((name) => element("option", { value: name }, name || say("no_category"))));
+      category.value = this.level.category;
+      const meaning = element("ul", { class: "consequences", "aria-live": "polite" });
+      const look = () => {
+        const labelled = page.categories.find(({ name }) => name === category.value);
+        const said = [isolate.checked ? page.isolating : say("open_hint"), labelled?.meaning ?? say("no_category_hint")];
+        meaning.replaceChildren(...said.map((sentence) => element("li", {}, sentence)));
+      };
+      const form = element(
+        "form",
+        { method: "dialog", class: "stack level-form", onchange: look },
+        element("label", { class: "check", for: "level-isolate" }, isolate, say("isolated")),
+        ...(names.length > 1 ? [element("label", { for: "level-category" }, say("category")), category] : []),
+        meaning,
+        dialogButtons(element("button", { class: "primary", type: "submit", value: "yes", autofocus: true }, say("quote_here"))),
+      );
+      look();
+      confirmingDialog(say("quote_in_new"), form, (yes) => {
+        if (yes) this.choose({ scope: isolate.checked ? "isolated" : "open", category: category.value });
+        resolve(yes);
+      });
+    });
   }
 
   button() {
@@ -66,6 +100,7 @@ export class NewLevel {
 
   choose(change) {
     this.level = { ...this.level, ...change };
+    keep(KEPT_LEVEL, JSON.stringify(this.level));
     this.onChange();
   }
 }

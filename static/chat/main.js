@@ -38,7 +38,7 @@ const actions = rowActions({
   edit: (message, onSend) => timeline.edit(message, onSend),
   go,
   quoting: () => quoting,
-  comesBack: (taken) => sending.comesBack(current, taken),
+  comesBack: (conversation, taken) => sending.comesBack(conversation, taken),
   toBox: () => composer.box.focus(),
   announce: (text) => announcer.say(text),
   refuse: (name) => alerts.show("error", say(name)),
@@ -57,15 +57,17 @@ const whole = new WholeConversation({
   onError: showError,
 });
 const newLevel = new NewLevel(() => {
+  if (current) return;
   drawBadges(null);
   byId("badges").querySelector("button")?.focus();
 });
 const quoting = new Quoting({
   place: byId("quote-place"),
+  level: newLevel,
   current: () => current,
   go,
   toBox: () => composer.box.focus(),
-  begin: (text) => sending.begin(text),
+  send: (text, card) => sending.sendWith(text, card),
   onError: showError,
 });
 const conversations = new Conversations({
@@ -105,8 +107,10 @@ const sending = new Sending({
   current: () => current,
   level: newLevel,
   onBegun(channel) {
+    if (current) return conversationOf(channel); // the person went elsewhere meanwhile
     history.pushState({ channel }, "", `${page.home}c/${channel}/`);
     show(channel);
+    return current;
   },
   onChange: draw,
   onSend: () => alerts.hide("error"),
@@ -275,7 +279,7 @@ function onBack(thread) {
 }
 
 function leave(channel) {
-  kept.delete(channel);
+  if (!kept.get(channel)?.pending.length) kept.delete(channel);
   current = null;
   history.replaceState({ channel: "" }, "", page.home);
   show("");
@@ -333,7 +337,7 @@ const frames = {
   sent: toConversation,
   chat_rejected(frame) {
     const conversation = kept.get(frame.channel);
-    const item = conversation?.settle(frame.key);
+    const item = conversation?.settle(frame.key, frame);
     if (!item) return;
     alerts.show("error", `${frame.reason} ${say("back_to_you")}`);
     sending.comesBack(conversation, item, frame);
@@ -360,11 +364,15 @@ function toConversation(frame) {
   kept.get(frame.channel)?.take(frame);
 }
 
-/** In place of a conversation that is gone or never was. The words in the box stay, for a new one. */
+/** In place of a conversation that is gone or never was. Words and cards that were not sent stay, for a new one. */
 function showNothing(reason) {
-  const unsent = [...(current?.pending.map((item) => item.text) ?? []), composer.text].filter(Boolean).join("\n\n");
-  leave(current?.channel);
+  const { channel, pending } = current;
+  const unsent = [...pending.map((item) => item.text), composer.text].filter(Boolean).join("\n\n");
+  for (const { key } of pending) current.settle(key, { reason });
+  composer.set("");
+  leave(channel);
   if (unsent) composer.giveBack(unsent);
+  quoting.quotes.moveToNew(channel, pending.map((item) => item.quote));
   timeline.showOnly(element("div", { class: "welcome" }, element("h2", {}, reason)));
 }
 

@@ -5,6 +5,7 @@
 
 import { askToConfirm } from "./dialogs.js";
 import { element, icon } from "./elements.js";
+import { keep, kept } from "./keeping.js";
 import { request } from "./requests.js";
 import { chooseTarget } from "./target_chooser.js";
 import { page, say } from "./words.js";
@@ -12,7 +13,11 @@ import { page, say } from "./words.js";
 const EXCERPT_MAX_CHARS = 280;
 const POINTER = ["kind", "channel", "message_id"];
 
-export const pointerOf = (quote) => Object.fromEntries(POINTER.filter((name) => name in quote).map((name) => [name, quote[name]]));
+/** What points at the source; what is no quote at all is the server's to judge. */
+export function pointerOf(quote) {
+  if (quote === null || typeof quote !== "object") return quote;
+  return Object.fromEntries(POINTER.filter((name) => name in quote).map((name) => [name, quote[name]]));
+}
 export const toMessage = (channel, message) => ({ kind: "message", channel, message_id: message.id });
 export const toWhole = (channel) => ({ kind: "channel", channel });
 export const addressOf = ({ channel, message_id: id }) => `${page.home}c/${channel}/${id ? `#m${id}` : ""}`;
@@ -22,12 +27,12 @@ const nameOf = (quote) =>
 
 export class Quotes {
   /**
-   * `place`: where the card of the open conversation stands. `onTarget(channel)`: go there; `newChannel()` resolves to
-   * the channel of a conversation made for it; `onReveal(quote)`; `onRequest(pointer, title)`: somebody began to quote.
+   * `place`: where the cards of the open conversation stand; `level`: of the conversation that begins with what is sent
+   * next, whose channel is "". `onTarget(channel)`: go there; `onReveal(quote)`; `onRequest(pointer, title)`: somebody
+   * began to quote.
    */
-  constructor({ place, onTarget, newChannel, onReveal, onRequest }) {
-    Object.assign(this, { place, onTarget, newChannel, onReveal, onRequest });
-    this.shown = null;
+  constructor({ place, level, onTarget, onReveal, onRequest }) {
+    Object.assign(this, { place, level, onTarget, onReveal, onRequest });
     this.channel = "";
   }
 
@@ -38,12 +43,15 @@ export class Quotes {
       from: pointer.channel,
       here: pointer.kind === "message",
       accept: async (chosen) => {
-        const channel = chosen || (await this.newChannel());
-        return (await this.wait(pointer, channel, excerpt)) ? channel : null;
+        const before = this.level.level;
+        if (!chosen && !(await this.level.ask())) return null;
+        if (await this.wait(pointer, chosen, excerpt)) return chosen;
+        if (!chosen) this.level.choose(before);
+        return null;
       },
     });
-    if (target) this.onTarget(target);
-    return Boolean(target);
+    if (target !== null) this.onTarget(target);
+    return target !== null;
   }
 
   /** Put a quote on the composer of `target`, and go there. A downgrade asks once, in the server's words. */
@@ -61,49 +69,70 @@ export class Quotes {
 
   /** What will be sent of a quote, confirmed where that is asked for; null when the person thought better of it. */
   async prepare(pointer, target) {
-    const seen = await request("/api/quotes/preview/", { method: "POST", body: { quote: pointer, target: target ?? "" } });
+    const seen = await this.look(pointer, target);
     if (seen.needs_confirm && !(await this.confirm(seen.confirm_text))) return null;
-    return { ...seen.quote, confirmed: seen.needs_confirm };
+    return { ...seen.quote, confirm_text: seen.confirm_text };
+  }
+
+  /** What the server says of a quote before it is sent. Throws what it refuses. */
+  look(pointer, target) {
+    const body = { quote: pointer, target: target ?? null, ...(target === "" ? this.level.level : {}) };
+    return request("/api/quotes/preview/", { method: "POST", body });
   }
 
   confirm(text) {
     return askToConfirm({ title: say("quote_confirm"), text, action: say("quote_hand_over") });
   }
 
-  // What waits, by the channel of its target. It lasts as long as the tab, as drafts do.
+  // What waits, by the channel of its target: first the cards that came back with words that were refused, in their order,
+  // then the one that the person chose last. Each message takes the first along.
 
-  put(target, quote) {
-    try {
-      sessionStorage.setItem(`quote ${target}`, JSON.stringify(quote));
-    } catch {
-      return;
-    }
+  cards(target) {
+    return JSON.parse(kept(`quote ${target}`) ?? "[]");
+  }
+
+  keepCards(target, cards) {
+    keep(`quote ${target}`, cards.length ? JSON.stringify(cards) : "");
     if (target === this.channel) this.draw();
   }
 
-  waiting(target) {
-    const kept = target && sessionStorage.getItem(`quote ${target}`);
-    return kept ? JSON.parse(kept) : null;
+  put(target, card) {
+    this.keepCards(target, [...this.cards(target).filter((one) => one.returned), card]);
   }
 
-  /** Take what waits for `target` off its composer: it goes with the words that are sent now. */
+  /** Take what goes with the words that are sent now off the composer of `target`. */
   take(target) {
-    const quote = this.waiting(target);
-    if (quote) this.drop(target);
-    return quote;
+    const [card = null, ...rest] = this.cards(target);
+    if (card) this.keepCards(target, rest);
+    return card;
   }
 
-  drop(target) {
-    sessionStorage.removeItem(`quote ${target}`);
-    if (target === this.channel) this.draw();
+  /** Put `others` in the place of one card. */
+  replace(target, card, ...others) {
+    const cards = this.cards(target);
+    const place = cards.findIndex((one) => JSON.stringify(one) === JSON.stringify(card));
+    if (place < 0) return;
+    cards.splice(place, 1, ...others);
+    this.keepCards(target, cards);
   }
 
   /** A message was refused: its card stands on the composer again. When what it asks to confirm has changed, ask. */
   async giveBack(target, quote, { code, reason } = {}) {
-    if (!quote || this.waiting(target)) return;
+    if (!quote) return;
     const asks = code === "confirm-needed";
-    this.put(target, { ...quote, confirmed: asks ? false : quote.confirmed });
-    if (asks && target === this.channel && (await this.confirm(reason))) this.put(target, { ...quote, confirmed: true });
+    const card = { ...quote, ...(asks ? { confirm_text: "" } : {}), returned: true };
+    const cards = this.cards(target);
+    cards.splice(cards.filter((one) => one.returned).length, 0, card);
+    this.keepCards(target, cards);
+    if (!asks || target !== this.channel) return;
+    if (await this.confirm(reason)) this.replace(target, card, { ...card, confirm_text: reason });
+  }
+
+  /** What was to go to a conversation that is gone waits for a new one, where other boundaries are crossed. */
+  moveToNew(from, unsent) {
+    const cards = [...unsent.filter(Boolean), ...this.cards(from)].map((card) => ({ ...card, confirm_text: "", returned: true }));
+    this.keepCards(from, []);
+    this.keepCards("", [...cards, ...this.cards("")]);
   }
 
   /** Show what waits for this conversation, and nothing that waits for another. */
@@ -113,26 +142,27 @@ export class Quotes {
   }
 
   draw() {
-    const quote = this.waiting(this.channel);
-    this.place.hidden = !quote;
-    this.place.replaceChildren(...(quote ? [this.pendingCard(quote)] : []));
+    const cards = this.cards(this.channel);
+    this.place.hidden = !cards.length;
+    this.place.replaceChildren(...cards.map((card, place) => this.pendingCard(card, place === 0)));
   }
 
-  pendingCard(quote) {
+  pendingCard(card, next) {
     return element(
       "div",
-      { class: "quote-pending", role: "group", "aria-label": say("quote_pending") },
+      { class: "quote-pending", role: "group", "aria-label": say(next ? "quote_pending" : "quote_pending_later") },
       icon("quote"),
       element(
         "div",
         { class: "quote-said" },
-        this.link(quote),
-        quote.excerpt ? element("p", { class: "quote-excerpt" }, quote.excerpt) : "",
-        quote.confirmed ? element("p", { class: "quote-note" }, say("quote_confirmed")) : "",
+        this.link(card),
+        card.excerpt ? element("p", { class: "quote-excerpt" }, card.excerpt) : "",
+        card.confirm_text ? element("p", { class: "quote-note" }, say("quote_confirmed")) : "",
+        next ? "" : element("p", { class: "quote-note" }, say("quote_pending_later")),
       ),
       element(
         "button",
-        { class: "icon-button small", type: "button", title: say("quote_remove"), "aria-label": say("quote_remove"), onclick: () => this.drop(this.channel) },
+        { class: "icon-button small", type: "button", title: say("quote_remove"), "aria-label": say("quote_remove"), onclick: () => this.replace(this.channel, card) },
         icon("close"),
       ),
     );

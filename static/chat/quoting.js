@@ -4,29 +4,39 @@ import { titleOf } from "./conversations.js";
 import { Bridge } from "./embed.js";
 import { offers, quotable } from "./message_actions.js";
 import { isThere, pointerOf, Quotes, toMessage, toWhole } from "./quotes.js";
-import { request } from "./requests.js";
+import { Refused } from "./requests.js";
 import { page, say } from "./words.js";
 
 export class Quoting {
-  /** `current()`: the open conversation or null; `go(channel)`; `toBox()`; `begin(text)`: a conversation with these words. */
-  constructor({ place, current, go, toBox, begin, onError }) {
-    Object.assign(this, { current, go, begin, onError });
+  /**
+   * `current()`: the open conversation, null for one that does not exist yet, whose level is `level`; `go(channel)`;
+   * `toBox()`; `send(text, card)` into the open one resolves to null, or to why it was refused.
+   */
+  constructor({ place, level, current, go, toBox, send, onError }) {
+    Object.assign(this, { current, go, send, onError });
     this.quotes = new Quotes({
       place,
-      onTarget: (channel) => (channel === current()?.channel ? toBox() : go(channel)),
-      newChannel: async () => (await request("/api/threads/", { method: "POST", body: {} })).channel,
+      level,
+      onTarget: (channel) => (channel === this.channel ? toBox() : go(channel)),
       onReveal: (quote) => this.reveal(quote),
       onRequest: (quote, title) => this.bridge.say({ type: "quoteRequest", quote, title }),
     });
     this.bridge = new Bridge({
       origins: page.embedOrigins,
       handlers: {
-        quoteRequest: ({ quote }) => this.quotes.begin(pointerOf(quote), { told: true }),
+        quoteRequest: ({ quote }) => this.requestFor(pointerOf(quote)),
         openQuote: ({ quote, target }) => this.quotes.open(pointerOf(quote), target),
-        reveal: async (message) => (await isThere(message)) && this.reveal(message),
+        reveal: async (message) => {
+          await mustBeThere(message);
+          this.reveal(message);
+        },
         send: (message) => this.sendFor(message),
       },
     });
+  }
+
+  get channel() {
+    return this.current()?.channel ?? "";
   }
 
   message(message) {
@@ -56,9 +66,8 @@ export class Quoting {
   }
 
   reveal({ channel, message_id: id }) {
-    if (channel !== this.current()?.channel) this.go(channel);
+    if (channel !== this.channel) this.go(channel);
     if (id) this.current().reveal(id);
-    return true;
   }
 
   /** The message that an address names: `#m` and its number. */
@@ -67,16 +76,32 @@ export class Quoting {
     if (id) this.current()?.reveal(Number(id));
   }
 
+  /** Ask the person where to quote this, for the embedding page; not what cannot be quoted anywhere. */
+  async requestFor(pointer) {
+    await this.quotes.look(pointer, "");
+    return this.quotes.begin(pointer, { told: true });
+  }
+
   /** Send words for the embedding page. What a quote asks to confirm, the person is asked here, and nobody else. */
   async sendFor({ channel, text, quote = null }) {
-    if (typeof text !== "string" || !text.trim()) throw new Error(say("empty_message"));
-    const target = channel ?? this.current()?.channel;
-    const card = quote && (await this.quotes.prepare(pointerOf(quote), target));
-    if (quote && !card) return false;
-    if (target && !(await isThere({ channel: target }))) return false;
-    if (target && target !== this.current()?.channel) this.go(target);
-    if (target) this.current().send(text, card);
-    else await this.begin(text);
+    if (typeof text !== "string" || !text.trim()) throw refusal("empty_message");
+    const target = channel ?? this.channel;
+    if (target !== "") await mustBeThere({ channel: target });
+    const card = quote === null ? null : await this.quotes.prepare(pointerOf(quote), target);
+    if (quote !== null && !card) return false;
+    if (target !== this.channel) this.go(target);
+    const refused = await this.send(text, card);
+    if (refused) throw refused;
     return true;
   }
+}
+
+const refusal = (name) => new Refused(0, "malformed", say(name));
+
+/** Throws the sentence to answer when there is no such conversation or message, or when these are no addresses. */
+async function mustBeThere({ channel, message_id: id }) {
+  const named = typeof channel === "string" && /^[a-z0-9]+$/.test(channel);
+  if (!named || !(await isThere({ channel }))) throw refusal("not_found");
+  if (id === undefined) return;
+  if (!Number.isSafeInteger(id) || id < 1 || !(await isThere({ channel, message_id: id }))) throw refusal("quoted_message_gone");
 }

@@ -7,7 +7,7 @@ import { offers } from "./message_actions.js";
 import { say } from "./words.js";
 
 /**
- * `page`: {current(), ask(rest, how), edit(message, onSend), go(channel), quoting(), comesBack(item), toBox(),
+ * `page`: {current(), ask(rest, how), edit(message, onSend), go(channel), quoting(), comesBack(conversation, item), toBox(),
  * announce(text), refuse(name of a sentence), told(text)}.
  */
 export function rowActions(page) {
@@ -41,8 +41,9 @@ export function rowActions(page) {
       page.told(say("forked_toast", { title: titleOf(thread) }));
     },
     async takeBack(item) {
+      const conversation = page.current();
       const taken = await page.ask(`queued/${item.id}/`, { method: "DELETE" });
-      if (taken) page.comesBack(taken);
+      if (taken) page.comesBack(conversation, taken);
     },
     async wholeText(messageId) {
       return (await page.ask(`messages/${messageId}/`))?.text ?? null;

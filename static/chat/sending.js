@@ -1,71 +1,94 @@
 // Words on their way: into the conversation that is open, or into one that begins with them.
 
-import { newKey, quoted } from "./conversation.js";
+import { quoted } from "./conversation.js";
 import { request } from "./requests.js";
-import { page } from "./words.js";
-
-const FRAME_MARGIN_BYTES = 4096; // of a frame, for what is not words
+import { page, say } from "./words.js";
 
 export class Sending {
-  /** `current()`: the open conversation or null; `onBegun(channel)`, `onChange(change)`, `onSend()`, `onError(error)`. */
+  /**
+   * `current()`: the open conversation or null; `level`: of one that does not exist yet. `onBegun(channel)` returns the
+   * conversation that began, and shows it where nobody went elsewhere; `onChange(change)`, `onSend()`, `onError(error)`.
+   */
   constructor({ composer, quotes, current, level, onBegun, onChange, onSend, onError }) {
     Object.assign(this, { composer, quotes, current, level, onBegun, onChange, onSend, onError });
     this.creating = false;
+  }
+
+  get channel() {
+    return this.current()?.channel ?? "";
   }
 
   /** Whether the words were taken. */
   send(text) {
     if (!text.trim()) return false;
     this.onSend();
-    const conversation = this.current();
-    if (!conversation) this.begin(text);
-    else if (new TextEncoder().encode(text).length > page.frameLimit - FRAME_MARGIN_BYTES) this.sendByRequest(conversation, text);
-    else conversation.send(text, this.quotes.take(conversation.channel));
+    this.sendWith(text, this.quotes.take(this.channel));
     return true;
   }
 
+  /** Send into the open conversation, or begin one. Resolves to null once the server took it, or to why it did not. */
+  sendWith(text, quote) {
+    const conversation = this.current();
+    return conversation ? this.deliver(conversation, text, quote) : this.begin(text, quote);
+  }
+
+  deliver(conversation, text, quote) {
+    const item = conversation.add(text, quote);
+    // As the server measures it: signs that need an escape, and what is quoted, count too.
+    const bytes = new TextEncoder().encode(JSON.stringify(conversation.frameOf(item))).length;
+    if (bytes > page.frameLimit) this.sendByRequest(conversation, item);
+    else conversation.transmit(item);
+    if (conversation === this.current()) this.onChange({ sent: true });
+    return item.outcome;
+  }
+
   /** A new conversation that these are the first words of. */
-  async begin(text) {
+  async begin(text, quote) {
     if (this.creating) {
-      this.composer.giveBack(text);
-      return;
+      this.standsAgain("", { text, quote });
+      return { reason: say("failed") };
     }
     this.creating = true;
+    let thread;
     try {
-      const thread = await request("/api/threads/", { method: "POST", body: this.level.level });
-      this.level.reset();
-      if (this.current()) return; // the person went elsewhere meanwhile; the words are in the box below
-      this.onBegun(thread.channel);
-      this.send(text);
-      text = "";
+      thread = await request("/api/threads/", { method: "POST", body: this.level.level });
     } catch (error) {
       this.onError(error);
+      this.standsAgain("", { text, quote });
+      return error;
     } finally {
       this.creating = false;
-      if (text) this.composer.giveBack(text);
     }
+    this.level.reset();
+    return this.deliver(this.onBegun(thread.channel), text, quote);
   }
 
   /** Words that are too long for a frame of the socket, and perhaps not for the conversation. */
-  async sendByRequest(conversation, text) {
-    const key = newKey();
-    const quote = this.quotes.take(conversation.channel);
-    conversation.pending = [...conversation.pending, { key, text, quote }];
-    this.onChange({ sent: true });
+  async sendByRequest(conversation, item) {
+    const { key, text, quote } = item;
+    item.byRequest = true;
+    let refusal = null;
     try {
       await request(`/api/threads/${conversation.channel}/messages/`, { method: "POST", body: { key, text, ...quoted(quote) } });
     } catch (error) {
+      refusal = error;
       this.onError(error);
-      this.comesBack(conversation, { text, quote }, error);
     }
-    conversation.settle(key);
+    if (!conversation.settle(key, refusal)) return;
+    if (refusal) this.comesBack(conversation, item, refusal);
     if (conversation === this.current()) this.onChange({});
   }
 
-  /** What was not sent stands on its own conversation's composer again, words and card. */
-  comesBack(conversation, { text, quote }, refusal) {
-    if (conversation === this.current()) this.composer.giveBack(text);
-    else this.composer.keepFor(conversation.channel, text);
-    this.quotes.giveBack(conversation.channel, quote, refusal);
+  /** What was not sent stands on its own conversation's composer again, words and card; on a new one's when its own is
+   * gone. */
+  comesBack(conversation, unsent, refusal) {
+    const gone = refusal?.code === "no-such-thread" && conversation !== this.current();
+    this.standsAgain(gone ? "" : conversation.channel, unsent, refusal);
+  }
+
+  standsAgain(channel, { text, quote }, refusal) {
+    if (channel === this.channel) this.composer.giveBack(text);
+    else this.composer.keepFor(channel, text);
+    this.quotes.giveBack(channel, quote, refusal);
   }
 }

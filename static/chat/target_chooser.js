@@ -12,8 +12,8 @@ const SHOWN = 40;
 
 /**
  * Calls `accept(channel)` with what the person chose, "" for a new conversation, and closes when that is done: until then
- * nothing else on the page can be written or sent. Resolves to what it resolved to, or null when the person thought
- * better of it. `from`: channel of the conversation that is quoted; `here`: whether that may be the target too.
+ * nothing else on the page can be written or sent. Resolves to what it resolved to, null when the person thought better
+ * of it. `from`: channel of the conversation that is quoted; `here`: whether that may be the target too.
  */
 export function chooseTarget({ from, here, accept }) {
   return new Promise((resolve, reject) => new Chooser(from, here, accept, resolve, reject));
@@ -60,7 +60,7 @@ class Chooser {
     this.dialog.addEventListener("cancel", (event) => this.dialog.hasAttribute("aria-busy") && event.preventDefault());
     this.dialog.addEventListener("close", () => {
       this.dialog.remove();
-      if (!this.taken && this.before?.isConnected) this.before.focus({ preventScroll: true });
+      if (this.taken === null && this.before?.isConnected) this.before.focus({ preventScroll: true });
       this.resolve(this.taken);
     });
     closeOnBackdrop(this.dialog);

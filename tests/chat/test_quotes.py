@@ -76,6 +76,8 @@ class TestPreview:
             ({"target": None}, 400, "bad-quote"),
             ({"target": ["x"]}, 400, "bad-quote"),
             ({"target": "zzzzyyyyxxxx"}, 404, "no-such-thread"),
+            ({"target": "", "scope": "half"}, 400, "bad-quote"),
+            ({"target": "", "category": "none such"}, 409, "refused"),
             ({"quote": {"kind": "channel", "channel": "zzzzyyyyxxxx"}}, 404, "no-such-source"),
         ],
     )
@@ -144,6 +146,10 @@ class TestSendingByTheApi:
     pytestmark = pytest.mark.django_db
 
     def send(self, api, target, quote, **more):
+        if "confirmed" in more:
+            more["confirm_text"] = api.post(PREVIEW, {"quote": quote, "target": target.channel}, format="json").json()[
+                "confirm_text"
+            ]
         body = {"text": "Look", "key": "k", "quote": quote, **more}
         return api.post(f"/api/threads/{target.channel}/messages/", body, format="json")
 
@@ -155,6 +161,14 @@ class TestSendingByTheApi:
     def test_only_true_itself_is_accepted_as_a_confirmation(self, api, target, quote, confirmed):
         before = stored(target)
         assert self.send(api, target, quote, confirmed=confirmed).status_code == 400
+        assert stored(target) == before
+
+    @pytest.mark.parametrize("sentence", [None, "", "The source is isolated.", 7, ["x"]])
+    def test_a_sentence_that_was_not_asked_confirms_nothing(self, api, target, quote, sentence):
+        before = stored(target)
+        body = {"text": "Look", "key": "k", "quote": quote, "confirmed": True, "confirm_text": sentence}
+        answer = api.post(f"/api/threads/{target.channel}/messages/", body, format="json")
+        assert answer.status_code in (400, 409)
         assert stored(target) == before
 
     def test_a_form_cannot_confirm(self, api, target, quote):
@@ -193,9 +207,14 @@ class TestSendingByTheSocket:
         assert answer["code"] == "confirm-needed"
         assert "“Lakes” is not on its island" in answer["reason"]
 
-    @pytest.mark.parametrize("confirmed", ["true", 1, False, None])
-    def test_nothing_but_true_confirms(self, page, target, quote, confirmed):
-        assert self.refused(page, target, quote=quote, confirmed=confirmed)["code"] == "confirm-needed"
+    def test_nothing_but_true_and_the_sentence_confirms(self, page, target, quote):
+        asked = self.refused(page, target, quote=quote)["reason"]
+        for confirmed, sentence in [
+            *((value, asked) for value in ("true", 1, False, None)),
+            *((True, value) for value in (None, "", 7, [asked], asked.replace("Lakes", "Seas"))),
+        ]:
+            answer = self.refused(page, target, quote=quote, confirmed=confirmed, confirm_text=sentence)
+            assert (answer["code"], answer["reason"]) == ("confirm-needed", asked)
 
     @pytest.mark.parametrize("bad", ["x", 7, [], False, {"kind": "message"}])
     def test_a_malformed_quote_gives_the_words_back(self, page, target, bad):
@@ -209,6 +228,9 @@ class TestSendingByTheSocket:
         assert page.is_usable()
 
     def test_a_confirmed_one_arrives_with_its_card(self, page, source, target, quote):
-        page.send(type="send", channel=target.channel, key="k", text="Look", quote=quote, confirmed=True)
+        asked = self.refused(page, target, quote=quote)["reason"]
+        page.send(
+            type="send", channel=target.channel, key="k", text="Look", quote=quote, confirmed=True, confirm_text=asked
+        )
         queued = page.receive("events")["events"][0]
         assert queued["body"]["item"]["quote"] == {**quote, "title": "Boats"}

@@ -20,7 +20,10 @@ def at(source: Thread, message: Message | None = None) -> dict[str, Any]:
 
 
 def send(target: Thread, quote: Any, text: str = "Look at this", **options: Any) -> InboxItem:
-    """Send the owner's words with a quote."""
+    """Send the owner's words with a quote. With `confirmed` the sentence is, where none is given, what is asked now."""
+    if "confirmed" in options and "confirm_text" not in options:
+        seen = ingress.preview(target.owner, target.channel, quote)
+        options["confirm_text"] = seen["confirm_text"]
     key = options.pop("client_key", None) or f"quote-{next(_keys)}"
     return ingress.send(target.owner, target.channel, text, client_key=key, quote=quote, **options)
 

@@ -74,12 +74,39 @@ def test_a_source_that_became_isolated_after_the_preview_is_refused(alice, sourc
     assert stored(target) == before
 
 
-def test_levels_and_sentence_are_frozen_as_they_are_when_it_is_sent(alice, source, target, answer):
-    narrow(source, acting_user=alice, scope="isolated")
+def test_a_confirmation_holds_for_the_boundaries_that_the_person_saw(alice, source, target, answer):
     narrow(source, acting_user=alice, category="work")
-    frozen = send(target, at(source, answer), confirmed=True).quote
-    assert frozen["source_scope"] == "isolated" and frozen["source_category"] == "work"
-    assert "work" in frozen["confirm_text"]
+    seen = ingress.preview(alice, target.channel, at(source, answer))["confirm_text"]
+    narrow(source, acting_user=alice, scope="isolated")
+    before = stored(target)
+    for sentence in (seen, "", None, True, [seen]):
+        with pytest.raises(Refused) as refused:
+            send(target, at(source, answer), confirmed=True, confirm_text=sentence)
+        assert refused.value.code == "confirm-needed"
+        assert "isolated" in refused.value.sentence and "work" in refused.value.sentence
+        assert stored(target) == before
+    # What is refused is said in the sentence that can be confirmed; it, and the levels, are what is kept.
+    frozen = send(target, at(source, answer), confirmed=True, confirm_text=refused.value.sentence).quote
+    assert frozen["confirm_text"] == refused.value.sentence != seen
+    assert (frozen["source_scope"], frozen["source_category"]) == ("isolated", "work")
+
+
+def test_a_confirmation_for_one_conversation_is_none_for_another(alice, source, target, answer):
+    narrow(source, acting_user=alice, scope="isolated")
+    seen = ingress.preview(alice, create_thread(alice, title="Rivers").channel, at(source, answer))["confirm_text"]
+    assert code_of(lambda: send(target, at(source, answer), confirmed=True, confirm_text=seen)) == "confirm-needed"
+
+
+@pytest.mark.parametrize("level", [{}, {"scope": "isolated"}, {"category": "work"}])
+def test_a_conversation_that_does_not_exist_yet_is_asked_for_as_it_will_be(alice, source, answer, level):
+    narrow(source, acting_user=alice, scope="isolated", category="work")
+    threads = Thread.objects.count()
+    seen = ingress.preview(alice, "", at(source, answer), **level)
+    assert Thread.objects.count() == threads
+    begun = create_thread(alice, **level)
+    assert ingress.preview(alice, begun.channel, at(source, answer)) == seen
+    assert ("category" in seen["confirm_text"]) is ("category" not in level)
+    assert send(begun, at(source, answer), confirmed=True, confirm_text=seen["confirm_text"]).quote
 
 
 def test_a_message_that_vanished_after_the_preview_is_refused(alice, source, target, answer):

@@ -118,7 +118,8 @@ def test_no_address_of_the_conversation_tells_more(alice, source, target, model,
 def test_what_the_api_answers_to_sending_and_taking_back_is_the_card_alone(alice, source, target, model):
     api = APIClient()
     api.force_authenticate(alice)
-    body = {"text": "Look", "key": "k", "quote": quote_of(source), "confirmed": True}
+    asked = ingress.preview(alice, target.channel, quote_of(source))["confirm_text"]
+    body = {"text": "Look", "key": "k", "quote": quote_of(source), "confirmed": True, "confirm_text": asked}
     sent = api.post(f"/api/threads/{target.channel}/messages/", body, format="json")
     assert sent.status_code == 202
     assert sent.json()["quote"] == {**quote_of(source), "title": "Boats"}
@@ -146,6 +147,7 @@ def test_no_frame_of_the_socket_carries_more_than_the_card(server, alice, source
             text="Look at this",
             quote=quote_of(source),
             confirmed=True,
+            confirm_text=ingress.preview(alice, target.channel, quote_of(source))["confirm_text"],
         )
         while not any("I see." in json.dumps(frame) for frame in frames):
             frames.append(page.receive())

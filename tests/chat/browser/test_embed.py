@@ -13,7 +13,7 @@ from agent.models import InboxItem
 from llm.emulator.client import text
 from tests.chat.browser.hands import connected
 from tests.chat.records import say
-from threads.lifecycle import create_thread
+from threads.lifecycle import create_thread, erase, narrow
 from threads.models import Message
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -163,16 +163,61 @@ def test_the_embedding_page_hears_that_somebody_began_to_quote(desk, source, quo
 def test_what_cannot_be_done_is_answered_with_a_reason(desk, target, quote):
     page, chat, _stranger = desk
     gone = {**quote, "message_id": 10**9}
-    refused = answer_to(page, {"id": 1, "type": "openQuote", "quote": gone, "target": target.channel})
-    assert not refused["ok"] and "There is no such message" in refused["reason"]
-    assert not answer_to(page, {"id": 2, "type": "openQuote", "quote": "nonsense", "target": target.channel})["ok"]
-    assert not answer_to(page, {"id": 3, "type": "send", "channel": target.channel, "text": " "})["ok"]
-    assert not answer_to(page, {"id": 4, "type": "reveal", "channel": "zzzzyyyyxxxx"})["ok"]
+    there = {"target": target.channel}
+    pointer = "A quote points at a message"
+    unknown = "There is no such conversation"
+    for number, (message, sentence) in enumerate(
+        [
+            ({"type": "openQuote", "quote": gone, **there}, "There is no such message"),
+            ({"type": "openQuote", "quote": "nonsense", **there}, pointer),
+            ({"type": "openQuote", "quote": {**quote, "message_id": "7"}, **there}, pointer),
+            ({"type": "openQuote", "quote": None, **there}, "Say which quote"),
+            ({"type": "openQuote", **there}, "Say which quote"),
+            ({"type": "openQuote", "quote": quote}, "Say which quote"),
+            ({"type": "openQuote", "quote": quote, "target": ["x"]}, "Say which quote"),
+            ({"type": "openQuote", "quote": quote, "target": "zzzzyyyyxxxx"}, unknown),
+            ({"type": "quoteRequest"}, "Say which quote"),
+            ({"type": "quoteRequest", "quote": [7]}, pointer),
+            ({"type": "quoteRequest", "quote": gone}, "There is no such message"),
+            ({"type": "reveal"}, unknown),
+            ({"type": "reveal", "channel": {"x": 1}}, unknown),
+            ({"type": "reveal", "channel": "../../admin"}, unknown),
+            ({"type": "reveal", "channel": "zzzzyyyyxxxx"}, unknown),
+            ({"type": "reveal", **quote, "message_id": "seven"}, "The quoted message is not there any more."),
+            ({"type": "send", "channel": target.channel, "text": " "}, "Write something first."),
+            ({"type": "send", "channel": target.channel, "text": 7}, "Write something first."),
+            ({"type": "send", "channel": "zzzzyyyyxxxx", "text": "Look"}, unknown),
+            ({"type": "send", "channel": target.channel, "text": "Look", "quote": "nonsense"}, pointer),
+            ({"type": "send", "channel": target.channel, "text": "x" * 1_000_001}, "Shorten or split it."),
+        ]
+    ):
+        refused = answer_to(page, {"id": f"n{number}", **message})
+        assert refused["ok"] is False and sentence in refused["reason"], (message, refused)
+    expect(chat.locator(".target-chooser")).to_have_count(0)
     page.evaluate(
         "message => tell(message)", {"id": 5, "type": "send", "channel": target.channel, "text": "Look", "quote": quote}
     )
     chat.get_by_role("dialog", name="Hand it over?").get_by_role("button", name="Cancel").click()
     page.wait_for_function("heard.some((one) => one.id === 5 && one.ok === false)")
+    assert not InboxItem.objects.exists()
+
+
+def test_words_are_answered_when_the_server_judged_them(desk, alice, source, target, quote):
+    """Here it refuses: what they quote was erased while the person was asked."""
+    page, chat, _stranger = desk
+    narrow(source, acting_user=alice, category="work")
+    page.evaluate(
+        "message => tell(message)", {"id": 1, "type": "send", "channel": target.channel, "text": "Look", "quote": quote}
+    )
+    dialog = chat.get_by_role("dialog", name="Hand it over?")
+    expect(dialog).to_contain_text("“work”")
+    erase(source, acting_user=alice)
+    dialog.get_by_role("button", name="Hand over").click()
+    page.wait_for_function("heard.some((one) => one.id === 1)")
+    answer = page.evaluate("heard.find((one) => one.id === 1)")
+    assert (answer["ok"], "There is no such message" in answer["reason"]) == (False, True)
+    expect(chat.locator("#words-box")).to_have_value("Look")
+    expect(chat.locator(".quote-pending")).to_contain_text("Message from “Boats”")
     assert not InboxItem.objects.exists()
 
 

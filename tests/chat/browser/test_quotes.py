@@ -1,6 +1,8 @@
 """Quoting on the page: by button, context menu and keyboard; the card belongs to the target; nothing goes half."""
 
 import re
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 from playwright.sync_api import Page, expect
@@ -148,7 +150,20 @@ def test_the_context_menu_stays_open(open_chat, alice, source):
     expect(menu).to_have_count(0)
 
 
-def test_a_conversation_is_quoted_from_its_menu_and_from_the_list_also_in_a_new_one(open_chat, alice, source, target):
+def in_a_new_one(page: Page, *, isolated: bool, answer: str) -> None:
+    """Choose a new conversation, and what level it begins at."""
+    page.locator(".target-chooser [role=option]", has_text="New conversation").first.click()
+    dialog = page.get_by_role("dialog", name="A new conversation")
+    expect(dialog).to_contain_text("Its content may go to every conversation of yours.")
+    dialog.get_by_label("isolated").set_checked(isolated)
+    if isolated:
+        expect(dialog).to_contain_text("Its content reaches itself, its branches and its tasks alone")
+    dialog.get_by_role("button", name=answer).click()
+
+
+def test_a_conversation_is_quoted_from_its_menu_and_from_the_list_also_in_a_new_one(
+    open_chat, alice, emulator, source, target
+):
     page = open_chat(alice, source.channel)
     page.locator("#whole").click()
     page.get_by_role("menuitem", name="Quote in another conversation").click()
@@ -159,9 +174,28 @@ def test_a_conversation_is_quoted_from_its_menu_and_from_the_list_also_in_a_new_
     expect(pending(page)).to_have_count(0)
     page.locator("#conversations a", has_text="Boats").click(button="right")
     page.get_by_role("menuitem", name="Quote in another conversation").click()
-    page.locator(".target-chooser [role=option]", has_text="New conversation").first.click()
+    emulator.answer(text("I see."))
+    conversations = Thread.objects.count()
+    in_a_new_one(page, isolated=False, answer="Cancel")
+    expect(page.locator(".target-chooser")).to_have_count(0)
+    page.locator("#conversations a", has_text="Boats").click(button="right")
+    page.get_by_role("menuitem", name="Quote in another conversation").click()
+    in_a_new_one(page, isolated=True, answer="Quote there")
     expect(page.locator("#title")).to_have_text("New conversation")
+    expect(page.locator("#badges")).to_contain_text("isolated")
+    # It begins with the words, and what waits for it outlives a fresh start of the page.
+    page.reload()
+    connected(page)
     expect(pending(page)).to_contain_text("Conversation “Boats”")
+    assert Thread.objects.count() == conversations
+    page.locator("#words-box").fill("Read this")
+    page.keyboard.press("Enter")
+    expect(answers(page)).to_have_text("I see.")
+    row = Message.objects.get(role="user", text="Read this")
+    assert (row.meta["quote"]["channel"], row.thread.scope) == (source.channel, "isolated")
+    page.locator("a[data-new]").first.click()
+    expect(page.locator("#badges")).to_contain_text("open")
+    expect(pending(page)).to_have_count(0)
 
 
 def test_main_and_tasks_offer_no_quoting(open_chat, alice, source):
@@ -218,24 +252,60 @@ def test_a_source_that_became_isolated_gives_words_and_card_back_and_asks(open_c
     assert not InboxItem.objects.filter(thread=target).exists()
     dialog.get_by_role("button", name="Hand over").click()
     expect(pending(page)).to_contain_text("You confirmed")
+    # Another boundary than the one that was confirmed is asked about anew.
+    narrow(source, acting_user=alice, category="work")
+    page.locator("#words-box").press("Enter")
+    expect(dialog).to_contain_text("The source belongs to the category “work”")
+    expect(page.locator("#words-box")).to_have_value("Look at this")
+    assert not InboxItem.objects.filter(thread=target).exists()
+    dialog.get_by_role("button", name="Hand over").click()
+    expect(pending(page)).to_contain_text("You confirmed")
     page.locator("#words-box").press("Enter")
     expect(answers(page)).to_have_text("I see.")
-    assert Message.objects.get(thread=target, role="user").meta["quote"]["confirmed_at"]
+    quote = Message.objects.get(thread=target, role="user").meta["quote"]
+    assert quote["confirmed_at"] and "“work”" in quote["confirm_text"] and "island" in quote["confirm_text"]
 
 
 def test_a_refused_send_comes_back_whole(open_chat, alice, emulator, source, target):
+    """Whatever waits there meanwhile, with a tab that has no room left, and when the target itself is gone."""
     page = open_chat(alice, source.channel)
+    page.evaluate("() => { Storage.prototype.setItem = () => { throw new DOMException('', 'QuotaExceededError'); }; }")
     by_button(page)
     choose(page, "Lakes")
     expect(pending(page)).to_have_count(1)
     Message.objects.filter(thread=source, role="assistant").delete()
     page.locator("#words-box").fill("Look at this")
-    page.keyboard.press("Enter")
+    with held_back(page):
+        page.keyboard.press("Enter")
+        expect(pending(page)).to_have_count(0)
+        quote_whole(page, "Boats", "Lakes")
+        expect(pending(page)).to_contain_text("Conversation “Boats”")
+        page.locator("#words-box").fill("and at that")
     expect(page.locator('.alert[data-name="error"]')).to_contain_text("There is no such message")
-    expect(page.locator("#words-box")).to_have_value("Look at this")
-    expect(pending(page)).to_contain_text("Forty metres.")
+    expect(page.locator("#words-box")).to_have_value("Look at this\n\nand at that")
+    expect(pending(page)).to_have_count(2)
+    expect(pending(page).first).to_contain_text("Forty metres.")
+    expect(pending(page).last).to_contain_text("Goes with the message after that")
     expect(page.locator(".message.on-its-way")).to_have_count(0)
     assert not InboxItem.objects.filter(thread=target).exists()
+    # They stay this conversation's: elsewhere there are none.
+    page.locator("#conversations a", has_text="Boats").click()
+    expect(page.locator("#title")).to_have_text("Boats")
+    expect(pending(page)).to_have_count(0)
+    page.locator("#conversations a", has_text="Lakes").click()
+    expect(pending(page)).to_have_count(2)
+    # The target is gone while words go there: they and the cards stand on a new conversation's box.
+    with held_back(page):
+        page.locator("#words-box").press("Enter")
+        expect(pending(page)).to_have_count(1)
+        whole.delete(alice, target.channel)
+    expect(page.locator(".welcome")).to_contain_text("deleted")
+    expect(page.locator("#title")).to_have_text("New conversation")
+    expect(page.locator("#words-box")).to_have_value("Look at this\n\nand at that")
+    expect(pending(page)).to_have_count(2)
+    expect(pending(page).first).to_contain_text("Forty metres.")
+    expect(pending(page).last).to_contain_text("Conversation “Boats”")
+    assert not InboxItem.objects.exists()
 
 
 def test_words_that_are_taken_back_bring_their_card(open_chat, alice, emulator, source, target):
@@ -259,6 +329,30 @@ def test_words_that_are_taken_back_bring_their_card(open_chat, alice, emulator, 
     expect(pending(page)).to_contain_text("Message from “Boats”")
     emulator.release("first")
     expect(answers(page)).to_have_text("I see.")
+
+
+@contextmanager
+def held_back(page: Page) -> Iterator[None]:
+    """What the page says over its socket waits until the block has ended."""
+    page.evaluate(
+        """() => {
+          const { send } = WebSocket.prototype;
+          const waiting = [];
+          WebSocket.prototype.send = function (frame) { waiting.push([this, frame]); };
+          window.letGo = () => {
+            WebSocket.prototype.send = send;
+            for (const [socket, frame] of waiting) socket.send(frame);
+          };
+        }"""
+    )
+    yield
+    page.evaluate("letGo()")
+
+
+def quote_whole(page: Page, title: str, target: str) -> None:
+    page.locator("#conversations a", has_text=title).click(button="right")
+    page.get_by_role("menuitem", name="Quote in another conversation").click()
+    choose(page, target)
 
 
 def quoted_already(source: Thread, target: Thread, message: Message | None = None) -> None:
