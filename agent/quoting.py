@@ -3,9 +3,9 @@
 Whether a quote may be given at all is the app `quotes`' to say. Nothing here asks the source again: it may have been
 rewound, renewed or deleted since.
 
-A frozen quote is a dict: kind, channel, message_id, title, generation, text, text_length, source_scope,
-source_category, target_scope, target_category, needs_confirm, confirm_text, confirmed_at. A conversation's has no
-message_id, text and text_length.
+A frozen quote is a dict: id (the same wherever the quote is repeated), kind, channel, message_id, title, generation,
+text, text_length, source_scope, source_category, target_scope, target_category, needs_confirm, confirm_text,
+confirmed_at. A conversation's has no message_id, text and text_length.
 """
 
 import re

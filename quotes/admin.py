@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 
 from django.contrib import admin
-from django.db.models import DateTimeField, QuerySet, Value
+from django.db.models import DateTimeField, OuterRef, QuerySet, Subquery, Value
 from django.db.models.fields.json import KT
 from django.db.models.functions import Cast, NullIf
 from django.http import HttpRequest
@@ -48,7 +48,7 @@ class Confirmed(admin.SimpleListFilter):
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[GivenQuote]) -> QuerySet[GivenQuote]:
         if self.value() in ("true", "false"):
-            return queryset.filter(meta__quote__needs_confirm=self.value() == "true")
+            return queryset.filter(quote__needs_confirm=self.value() == "true")
         return queryset
 
 
@@ -60,17 +60,17 @@ class Kind(admin.SimpleListFilter):
         return [("message", _("a message")), ("channel", _("a conversation"))]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet[GivenQuote]) -> QuerySet[GivenQuote]:
-        return queryset.filter(meta__quote__kind=self.value()) if self.value() else queryset
+        return queryset.filter(quote__kind=self.value()) if self.value() else queryset
 
 
 @admin.register(GivenQuote)
 class GivenQuoteAdmin(PrivateTextAdmin, BigTableAdmin):
-    """The record of quotes. Nobody changes it: it is the rows that were sent."""
+    """The record of quotes. Nobody changes it: it is what was sent."""
 
-    what = PrivateReading.What.MESSAGE
-    list_display = ("id", "created", "owner", "source", "source_level", "thread", "target_level", "confirmation")
+    list_display = ("created", "owner", "source", "source_level", "thread", "target_level", "confirmation")
     list_filter = (Confirmed, Kind)
-    search_fields = ("=id", "thread__channel", "owner__username", "meta__quote__channel")
+    search_fields = ("=id", "thread__channel", "owner__username", "quote__channel")
+    ordering = ["-created", "-id"]
     list_select_related = ("thread", "owner")
     readonly_fields = fields = (
         "id",
@@ -89,9 +89,14 @@ class GivenQuoteAdmin(PrivateTextAdmin, BigTableAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[GivenQuote]:
         rows: QuerySet[GivenQuote] = super().get_queryset(request)
-        said = {f"quote_{name}": KT(f"meta__quote__{name}") for name in OPEN_TO_STAFF}
-        at = Cast(NullIf(KT("meta__quote__confirmed_at"), Value("")), DateTimeField())
-        return rows.defer("text", "search_text", "wire", "meta").annotate(**said, quote_confirmed_at=at)
+        said = {f"quote_{name}": KT(f"quote__{name}") for name in OPEN_TO_STAFF}
+        at = Cast(NullIf(KT("quote__confirmed_at"), Value("")), DateTimeField())
+        there = Thread.objects.filter(channel=OuterRef("quote_channel")).values("pk")
+        return (
+            rows.defer("quote", "words")
+            .annotate(**said, quote_confirmed_at=at)
+            .annotate(source_thread_id=Subquery(there[:1]))
+        )
 
     @admin.display(description=_("source"))
     def source(self, row: Any) -> str:
@@ -101,12 +106,11 @@ class GivenQuoteAdmin(PrivateTextAdmin, BigTableAdmin):
             if row.quote_kind == "message"
             else gettext("the conversation, generation %(id)s") % {"id": row.quote_generation}
         )
-        thread_id = Thread.objects.filter(channel=row.quote_channel).values_list("pk", flat=True).first()
-        if thread_id is None:
+        if row.source_thread_id is None:
             return f"{row.quote_channel} · {place}"
         return format_html(
             '<a href="{}">{}</a> · {}',
-            reverse(f"{self.admin_site.name}:threads_thread_change", args=[thread_id]),
+            reverse(f"{self.admin_site.name}:threads_thread_change", args=[row.source_thread_id]),
             row.quote_channel,
             place,
         )
@@ -130,14 +134,17 @@ class GivenQuoteAdmin(PrivateTextAdmin, BigTableAdmin):
             return gettext("not needed")
         return gettext("by %(owner)s, %(when)s") % {"owner": row.owner, "when": _when(row.quote_confirmed_at)}
 
+    def what_of(self, row: Any) -> PrivateReading.What:
+        return PrivateReading.What.MESSAGE if row.message_id else PrivateReading.What.INBOX_ITEM
+
     def noted(self, request: HttpRequest, row: Any) -> dict[str, Any]:
-        self.note(request, row, row.pk, row.pk)
-        quote = row.meta["quote"]
+        self.note(request, row, row.message_id or row.item_id, row.message_id or row.item_id)
+        quote = row.quote
         parts = [
             (gettext("title of the source"), quote.get("title")),
             (gettext("quoted text"), quote.get("text")),
             (gettext("what was confirmed"), quote.get("confirm_text")),
-            (gettext("the user's own words"), row.text),
+            (gettext("the user's own words"), row.words),
         ]
         return {"parts": [(heading, readable(text)) for heading, text in parts]}
 

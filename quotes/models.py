@@ -1,28 +1,37 @@
-"""A quote lives in the user row that carries it. This app has no table of its own: what it knows of a row is a view."""
+"""A quote lives in the words that carry it. This app has no table of its own: what it knows of them is a view."""
 
-from typing import ClassVar
-
-from django.db.models import Manager, QuerySet
+from django.conf import settings
+from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from threads.models import Message
+from agent.models import InboxItem
+from threads.models import Message, Thread
 
 
-class QuoteManager(Manager["GivenQuote"]):
-    def get_queryset(self) -> QuerySet["GivenQuote"]:
-        # A copy within a branch or after a rewind repeats the quote, and is none that was given.
-        return super().get_queryset().filter(meta__has_key="quote", copied_from__isnull=True)
+class GivenQuote(models.Model):
+    """A quote that was given, once, however often editing, retrying and branching repeated it since: `quote` says what,
+    from where, at which levels, and what was confirmed, `words` what the user said with it.
 
+    It stands in the first row that carries it (`message`) or, where none does yet, in what waits (`item`). What was
+    taken back before a model read it was not given.
+    """
 
-class GivenQuote(Message):
-    """A user row that quotes: `meta["quote"]` says what, from where, at which levels, and what was confirmed."""
-
-    objects: ClassVar[Manager["GivenQuote"]] = QuoteManager()
+    id = models.CharField(primary_key=True, max_length=40)
+    created = models.DateTimeField()
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.DO_NOTHING, related_name="+")
+    thread = models.ForeignKey(Thread, on_delete=models.DO_NOTHING, related_name="+")
+    message = models.ForeignKey(Message, null=True, on_delete=models.DO_NOTHING, related_name="+")
+    item = models.ForeignKey(
+        InboxItem, null=True, on_delete=models.DO_NOTHING, related_name="+", verbose_name=_("waiting item")
+    )
+    quote = models.JSONField()
+    words = models.TextField(_("the user's own words"))
 
     class Meta:
-        proxy = True
+        managed = False
+        db_table = "quotes_givenquote"
         verbose_name = _("quote")
         verbose_name_plural = _("quotes")
 
     def __str__(self) -> str:
-        return f"quote in m:{self.pk}"
+        return f"quote {self.pk}"

@@ -1,5 +1,6 @@
 """From a pointer to what it points at, as it is at this moment: title, text and both levels, all of it the server's."""
 
+import uuid
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -37,6 +38,7 @@ class Resolved:
         """The quote as the user row keeps it, see `agent.quoting`."""
         words = {"text": self.text, "text_length": self.text_length} if self.pointer.kind != CONVERSATION else {}
         return {
+            "id": uuid.uuid4().hex,
             **self.pointer.as_json(),
             "title": self.title,
             "generation": self.generation_id,

@@ -87,13 +87,17 @@ class PrivateTextAdmin(ReadOnlyAdmin):
         self.note(request, row, row.pk, row.pk)
         return {"parts": [(self._heading(name), readable(getattr(row, name))) for name in self.private_fields]}
 
+    def what_of(self, row: Any) -> PrivateReading.What:
+        """What kind of row is read."""
+        return self.what
+
     def note(self, request: HttpRequest, row: Any, first_id: int, last_id: int) -> None:
         """Write down who is about to read which rows."""
         record_reading(
             _reader(request),
             owner_id=row.owner_id,
             thread=self.thread_of(row),
-            what=self.what,
+            what=self.what_of(row),
             first_id=first_id,
             last_id=last_id,
         )

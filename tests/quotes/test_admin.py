@@ -2,13 +2,16 @@
 
 import pytest
 from django.contrib.auth.models import Permission
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import formats
 
+from agent import revising
 from maxclaw import clock
 from quotes.models import GivenQuote
 from tests.quotes.records import at, send, take_in
-from tests.threads.records import exchange
+from tests.threads.records import exchange, say
 from threads import copying
 from threads.lifecycle import create_thread, erase
 from threads.models import Message, PrivateReading
@@ -16,6 +19,10 @@ from threads.models import Message, PrivateReading
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("model")]
 
 LIST = reverse("admin:quotes_givenquote_changelist")
+
+
+def page_of(row: Message, name: str = "change") -> str:
+    return reverse(f"admin:quotes_givenquote_{name}", args=[row.meta["quote"]["id"]])
 
 
 @pytest.fixture
@@ -58,15 +65,15 @@ def test_every_quote_is_listed_with_both_levels_and_who_confirmed_when(console, 
 
 def test_the_page_of_a_quote_shows_no_private_word(console, given):
     for row in given:
-        assert "secret" not in shown(console.get(reverse("admin:quotes_givenquote_change", args=[row.pk]))).lower()
+        assert "secret" not in shown(console.get(page_of(row))).lower()
 
 
 def test_its_words_are_read_with_a_permission_and_noted(console, bob, given):
-    address = reverse("admin:quotes_givenquote_read", args=[given[0].pk])
+    address = page_of(given[0], "read")
     said = shown(console.post(address))
     for words in ("Secret boats", "secret depth", "secret words", "“Secret lakes” is not on its island"):
         assert words in said
-    assert PrivateReading.objects.get().first_id == given[0].pk
+    assert (PrivateReading.objects.get().what, PrivateReading.objects.get().first_id) == ("message", given[0].pk)
     bob.is_staff = True
     bob.save()
     bob.user_permissions.add(Permission.objects.get(codename="view_givenquote"))
@@ -75,11 +82,56 @@ def test_its_words_are_read_with_a_permission_and_noted(console, bob, given):
     assert console.post(address).status_code == 403
 
 
-def test_a_row_without_a_quote_and_a_copy_of_one_are_not_listed(console, alice, given):
-    target = given[0].thread
-    copying.fork(alice, target, given[0], acting_user=alice)
-    assert Message.objects.filter(meta__has_key="quote").count() == 3
-    assert set(GivenQuote.objects.values_list("pk", flat=True)) == {row.pk for row in given}
+def listed() -> dict[str, tuple[int | None, int | None]]:
+    return {row.pk: (row.message_id, row.item_id) for row in GivenQuote.objects.all()}
+
+
+def test_a_quote_is_listed_once_however_often_it_is_repeated(console, alice, given):
+    """By a branch, by other words in place of one's own, by asking again, and when what it was given in is erased."""
+    quotes = {row.meta["quote"]["id"]: (row.pk, None) for row in given}
+    target, gone = given[0].thread, given[0].meta["quote"]["id"]
+    assert listed() == quotes
+    branch = copying.fork(alice, target, given[0], acting_user=alice)
+    revising.edit(alice, target.channel, given[0].pk, "other words", client_key="edit")
+    assert listed() == quotes
+    take_in(target)
+    revising.retry(alice, target.channel, client_key="retry")
+    take_in(target)
+    assert Message.objects.filter(meta__quote__id=gone).count() == 4
+    assert listed() == quotes
+    erase(target, acting_user=alice)
+    assert listed() == quotes | {gone: (branch.messages.get(meta__has_key="quote").pk, None)}
+
+
+def test_a_quote_that_waits_is_listed_and_one_that_was_taken_back_is_not(console, alice, source):
+    target = create_thread(alice, title="Lakes")
+    item, other = send(target, at(source), "secret words", confirmed=True), send(target, at(source), confirmed=True)
+    assert listed() == {waiting.quote["id"]: (None, waiting.pk) for waiting in (item, other)}
+    said = shown(console.get(LIST))
+    assert "isolated, work" in said and "by alice" in said and "secret" not in said.lower()
+    assert "secret words" in shown(console.post(reverse("admin:quotes_givenquote_read", args=[item.quote["id"]])))
+    assert (PrivateReading.objects.get().what, PrivateReading.objects.get().first_id) == ("inbox-item", item.pk)
+    revising.withdraw(alice, target.channel, other.pk)
+    (row,) = take_in(target)
+    assert listed() == {item.quote["id"]: (row.pk, None)}
+
+
+def test_a_quote_from_before_quotes_had_ids_is_listed_and_its_copies_are_not(alice, source):
+    target = create_thread(alice)
+    old = say(target, "user", "words", meta={"quote": {"kind": "channel", "channel": source.channel}})
+    copying.fork(alice, target, old, acting_user=alice)
+    assert listed() == {f"m{old.pk}": (old.pk, None)}
+
+
+def test_the_list_asks_the_database_no_more_for_many_quotes_than_for_one(console, alice, source, given):
+    shown(console.get(LIST))  # what is asked once for all pages
+    with CaptureQueriesContext(connection) as few:
+        shown(console.get(LIST))
+    for place in range(6):
+        send(create_thread(alice, title=f"Lake {place}"), at(source), confirmed=True)
+    with CaptureQueriesContext(connection) as many:
+        assert len(console.get(LIST).context["cl"].result_list) == 8
+    assert len(many) == len(few)
 
 
 @pytest.mark.parametrize(("query", "found"), [("confirmation=true", 1), ("confirmation=false", 1), ("kind=channel", 1)])
@@ -101,8 +153,5 @@ def test_a_quote_outlives_its_source(console, alice, source):
 
 
 def test_nothing_can_be_changed(console, given):
-    address = reverse("admin:quotes_givenquote_change", args=[given[0].pk])
-    assert console.post(address, {"text": "other"}).status_code == 403
-    assert (
-        console.post(reverse("admin:quotes_givenquote_delete", args=[given[0].pk]), {"post": "yes"}).status_code == 403
-    )
+    assert console.post(page_of(given[0]), {"words": "other"}).status_code == 403
+    assert console.post(page_of(given[0], "delete"), {"post": "yes"}).status_code == 403
