@@ -9,8 +9,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from llm import catalog
+from quotes.models import GivenQuote
 from threads.lifecycle import descendants
-from threads.models import Message, Thread
+from threads.models import Thread
 
 
 def categories() -> list[dict[str, Any]]:
@@ -65,11 +66,11 @@ def _who_answers(category: str, models: list[str]) -> str:
 
 
 def _common(thread: Thread) -> list[str]:
-    along = len(descendants(thread))
-    quoted = Message.objects.filter(
-        owner_id=thread.owner_id, meta__has_key="quote", meta__quote__channel=thread.channel, copied_from__isnull=True
-    ).exclude(thread=thread)
-    given = quoted.count()
+    below = descendants(thread)
+    along, family = len(below), [thread.pk, *below]
+    channels = list(Thread.objects.filter(pk__in=family).values_list("channel", flat=True))
+    quoted = GivenQuote.objects.filter(owner_id=thread.owner_id, quote__channel__in=channels)
+    given = quoted.exclude(thread_id__in=family).count()
     told = []
     if along:
         told.append(

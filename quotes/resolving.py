@@ -81,7 +81,7 @@ def resolve(pointer: Pointer, source: Thread, target: Thread) -> Resolved:
         generation_id = live.values_list("pk", flat=True).first()
     else:
         message = _message(pointer, source)
-        text, length = head(message.text, QUOTE_TEXT_MAX_CHARS), len(message.text)
+        text, length = _beginning(message.text), len(message.text)
         generation_id = message.generation_id
     return Resolved(
         pointer=pointer,
@@ -94,6 +94,12 @@ def resolve(pointer: Pointer, source: Thread, target: Thread) -> Resolved:
         needs_confirm=needs_confirm(*levels),
         confirm_text=confirm_text(pointer.kind, levels[0], target),
     )
+
+
+def _beginning(text: str) -> str:
+    """What is quoted of a text: all of it, or its start, which never splits a sign. One that alone exceeds the limit is
+    split all the same, for a quote has words."""
+    return head(text, QUOTE_TEXT_MAX_CHARS) or text[:QUOTE_TEXT_MAX_CHARS]
 
 
 def _message(pointer: Pointer, source: Thread) -> Message:

@@ -15,7 +15,7 @@ from maxclaw.text import head, visible
 from threads.access import NoSuchThread
 from threads.models import Generation, Message, Thread
 from threads.signals import SettledReason, thread_settled
-from threads.transcript import lock_thread, mark_locked
+from threads.transcript import ThreadGone, lock_thread, mark_locked
 
 TITLE_MAX_CHARS = 200
 TITLE_FROM_TEXT_MAX_CHARS = 60
@@ -166,12 +166,26 @@ def narrow(thread: Thread, *, acting_user: User, scope: str | None = None, categ
 
 
 def _locked_family(thread: Thread) -> list[Thread]:
-    """The thread with its tasks and branches, each under its row lock. Whoever starts another holds the lock of the one
-    it comes from, so after a round in which nothing was added nothing is."""
-    locked: dict[int, Thread] = {}
-    while wanted := sorted({thread.pk, *descendants(thread)} - locked.keys()):
-        locked |= {thread_id: lock_thread(thread_id) for thread_id in wanted}
-    return list(locked.values())
+    """The thread with its tasks and branches, each under its row lock, taken in the order of their ids, as everything
+    takes them that locks several. Whoever starts another holds the lock of the one it comes from, so when none was
+    added while they were taken none is. When one was, they are let go and taken anew: it may come before others."""
+    while True:
+        wanted = {thread.pk, *descendants(thread)}
+        with transaction.atomic():
+            family = [member for thread_id in sorted(wanted) if (member := _locked_or_gone(thread_id))]
+            there = {member.pk for member in family}
+            if thread.pk not in there:
+                raise NoSuchThread
+            if {thread.pk, *descendants(thread)} == there:
+                return family
+            transaction.set_rollback(True)
+
+
+def _locked_or_gone(thread_id: int) -> Thread | None:
+    try:
+        return lock_thread(thread_id)
+    except ThreadGone:
+        return None
 
 
 def descendants(thread: Thread) -> list[int]:

@@ -55,17 +55,21 @@ def test_an_unknown_level_begins_nothing(api, alice):
 
 def test_what_becoming_stricter_means_is_said_before(api, alice, thread, model):  # noqa: F811
     create_thread(alice, kind="task", parent=thread)
-    copying.fork(alice, thread, say(thread, "hello"), acting_user=alice)
+    branch = copying.fork(alice, thread, say(thread, "hello"), acting_user=alice)
     elsewhere = create_thread(alice, title="Lakes")
     ingress.send(alice, elsewhere.channel, "Look", client_key="k", quote=at(thread))
-    take_in(elsewhere)
+    (row,) = take_in(elsewhere)
+    # What comes along counts, what waits too; what stays among them does not, nor what only repeats a quote.
+    ingress.send(alice, elsewhere.channel, "Look", client_key="l", quote=at(branch))
+    ingress.send(alice, branch.channel, "Look", client_key="m", quote=at(thread))
+    copying.fork(alice, elsewhere, row, acting_user=alice)
     said = api.get(f"/api/threads/{thread.channel}/level/").json()
     assert (said["scope"], said["category"], said["may_isolate"]) == ("open", "", True)
     assert said["categories"] == ["personal", "work", "confidential"]
     assert said["common"] == [
         "2 tasks and branches of it come along.",
         "What was already sent elsewhere stays where it is: results of tasks, quotes, what models were asked.",
-        "It was quoted once in another conversation.",
+        "It was quoted 2 times in other conversations.",
         "This cannot be taken back.",
     ]
     assert any("branches and its tasks alone" in sentence for sentence in said["isolating"])

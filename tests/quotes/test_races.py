@@ -1,5 +1,7 @@
 """A source that changes while words that quote it are being sent: two real connections, either one first."""
 
+import threading
+
 import pytest
 
 from agent import conversations as whole
@@ -9,6 +11,7 @@ from tests.threads.records import exchange
 from tests.threads.transactions import Elsewhere, wait_until_blocked
 from threads.lifecycle import create_thread, erase, narrow
 from threads.models import Thread
+from threads.transcript import lock_thread
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.usefixtures("model")]
 
@@ -70,6 +73,39 @@ def test_a_send_that_came_first_is_whole_and_the_change_waits_for_it(pair, chang
         "",
         False,
     )
+
+
+def test_what_begins_while_a_family_is_being_locked_is_locked_in_its_order(alice):
+    """Its id may lie between the others': whoever holds it and waits for a later one is not waited for by who holds
+    that."""
+    root = create_thread(alice)
+    child = create_thread(alice, kind="task", parent=root)
+    beginning = Elsewhere(lambda: lock_thread(root.pk) and create_thread(alice, kind="task", parent=root))
+    beginning.began.wait(20)
+    last = create_thread(alice, kind="task", parent=child)
+    narrowing = Elsewhere(lambda: narrow(root, acting_user=alice, scope="isolated"))
+    wait_until_blocked()
+    holding = Elsewhere(lambda: lock_thread(child.pk))
+    holding.began.wait(20)
+    late = beginning.finish()
+    assert root.pk < child.pk < late.pk < last.pk
+    held, go_on = threading.Event(), threading.Event()
+
+    def lock_both():
+        lock_thread(late.pk)
+        held.set()
+        go_on.wait(20)
+        lock_thread(last.pk)
+
+    quoting = Elsewhere(lock_both)
+    held.wait(20)
+    holding.finish()
+    wait_until_blocked()
+    go_on.set()
+    quoting.finish()
+    narrowing.finish()
+    assert (quoting.error, narrowing.error) == (None, None)
+    assert set(Thread.objects.filter(island_id=root.pk)) == {root, child, late, last}
 
 
 def test_two_sends_that_quote_each_others_conversation_do_not_lock_each_other_out(pair):

@@ -218,6 +218,29 @@ def test_32_000_characters_are_kept_whole_and_32_001_are_cut_with_the_length_not
     assert "The first 32,000 of the quoted message's 32,001 characters, verbatim:" in second.wire
 
 
+@pytest.mark.parametrize(
+    ("sign", "room", "kept"),
+    [
+        ("👩‍👩‍👧‍👦", 7, 32_000),  # the whole family has room
+        ("👩‍👩‍👧‍👦", 6, 31_994),
+        ("e\u0301", 1, 31_999),
+        ("🇫🇮", 1, 31_999),
+        ("\r\n", 1, 31_999),
+    ],
+)
+def test_a_cut_never_splits_a_sign(source, target, sign, room, kept):
+    text = "x" * (32_000 - room) + sign + "y" * 10
+    quote = send(target, at(source, say(source, "user", text))).quote
+    assert (quote["text"], quote["text_length"]) == (text[:kept], len(text))
+    (row,) = take_in(target)
+    assert f"The first {kept:,} of the quoted message's {len(text):,} characters, verbatim:" in row.wire
+
+
+def test_a_message_that_is_one_endless_sign_is_cut_all_the_same(source, target):
+    text = "e" + "\u0301" * 32_000
+    assert send(target, at(source, say(source, "user", text))).quote["text"] == text[:32_000]
+
+
 @pytest.mark.parametrize("messages", [1, 10_000])
 def test_a_conversation_is_three_lines_whatever_its_size(source, target, messages):
     Message.objects.bulk_create(
