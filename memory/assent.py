@@ -8,7 +8,7 @@ import unicodedata
 
 # What a person pasted or quotes is not said by them.
 _FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
-_QUOTED_LINE = re.compile(r"^\s*>.*$", re.MULTILINE)
+_QUOTED_LINE = re.compile(r"^[ \t]*>.*$", re.MULTILINE)
 _SENTENCE = re.compile(r"(?<=[.!])\s+|(?<=[?。！？…])\s*|\n+")
 _CLAUSE = re.compile(r"[,;:，；：、—]\s*|\s+-\s+")
 _EDGES = " \t\"'“”‘’「」『』()（）*_~.!?。！？…,，;；"

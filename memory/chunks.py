@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from django.db.models import QuerySet, TextField
 from django.db.models.functions import Cast, Left, Length, Right
 
-from llm.errors import redact
 from maxclaw.text import boundary_after, boundary_before
+from memory.secrets import redact
 from threads.models import Message
 from threads.search_range import FROM_PEOPLE_AND_TOOLS
 
@@ -78,7 +78,7 @@ def spans(text: str, max_chars: int) -> list[tuple[int, int]]:
 
 def words_to_embed(text: str) -> str:
     """The words of a chunk as an embedding model gets them, which may stand on another machine: without keys and
-    passwords. The one place where something is kept out."""
+    passwords."""
     return redact(text)
 
 

@@ -1,0 +1,99 @@
+"""Telling whether words only ask, and whether they expressly accept."""
+
+import pytest
+
+from memory.assent import accepts, only_asks, own_words
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Should we use tabs?",
+        "Hi. Which do you prefer?",
+        "should we use tabs",
+        "If I use tabs, will it break?",
+        "I don't know, what do you think?",
+        "```\nI use tabs.\n```\nIs this right?",
+        "> I use tabs.\nIs this right?",
+        "Can you use tabs from now on?",
+        "我们要不要用制表符",
+        "我应该用空格吗？",
+        "怎么安装",
+        "你觉得哪个好？谢谢",
+        "请问，这样行吗?",
+    ],
+)
+def test_words_that_only_ask(words):
+    assert only_asks(words)
+    assert not accepts(words)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "",
+        "I prefer tabs.",
+        "I prefer tabs, ok?",
+        "I prefer tabs, should I change?",
+        "Is it? I use tabs.",
+        "When I code I prefer tabs",
+        "What I want is tabs.",
+        "Use tabs. OK?",
+        "我喜欢用空格，好吗？",
+        "用制表符吧",
+        "以后都用中文回答，可以吗？",
+    ],
+)
+def test_words_that_tell_something(words):
+    assert not only_asks(words)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "yes",
+        "Yes, please.",
+        "OK, let's go with that.",
+        "Sounds good!",
+        "no problem, go ahead",
+        "That works for me.",
+        "Perfect. Next: write the tests.",
+        "Not bad, I accept.",
+        "好的",
+        "好，就这么办",
+        "同意。",
+        "没问题",
+        "可以的，谢谢",
+    ],
+)
+def test_words_that_accept(words):
+    assert accepts(words)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "",
+        "No thanks",
+        "yes?",
+        "Sounds good, but use spaces",
+        "ok if you use spaces",
+        "I don't agree",
+        "I can do it tomorrow maybe",
+        "Right now I'm tired",
+        "good morning",
+        "thanks",
+        "continue",
+        "> Yes.",
+        "不行",
+        "我不同意",
+        "好像不对",
+        "你好",
+    ],
+)
+def test_words_that_do_not_accept(words):
+    assert not accepts(words)
+
+
+def test_pasted_and_quoted_words_are_not_the_persons_own():
+    assert own_words("Look:\n```\npasted\n```\n> quoted\nMine.").split() == ["Look:", "Mine."]
