@@ -49,8 +49,9 @@ def worthwhile(generation: Generation, live_tokens: int, model: Model) -> bool:
     return live_tokens - fixed > WORTHWHILE_SHARE * model.context_budget
 
 
-def gather(thread_id: int) -> Material:
-    """Read what the summary needs. Raises ThreadGone, NoLiveGeneration."""
+def gather(thread_id: int, forgetting: bool = False) -> Material:
+    """Read what the summary needs. When the opening says something that is to be forgotten, what stood before is known
+    from the summary before alone, and the warm prefix is not asked. Raises ThreadGone, NoLiveGeneration."""
     with transaction.atomic():
         thread = lock_thread(thread_id)
         generation = live_generation(thread)
@@ -60,7 +61,10 @@ def gather(thread_id: int) -> Material:
             ).order_by("pk")
         )
         last = Message.objects.filter(thread=thread).order_by("-pk").values_list("pk", flat=True).first() or 0
-        return Material(thread, generation, rows, last, warm_call(generation))
+        if not forgetting:
+            return Material(thread, generation, rows, last, warm_call(generation))
+        before = Generation.objects.filter(thread=thread, ordinal=generation.ordinal - 1).first()
+        return Material(thread, generation, rows, last, None, earlier=before.summary if before else "")
 
 
 def warm_call(generation: Generation) -> ModelCall | None:

@@ -12,6 +12,8 @@ from threads.models import Thread
 
 STACK_MAX_DEPTH = 4
 RENEWAL_AT_THRESHOLD, RENEWAL_ASKED = "compaction/threshold", "compaction/asked"
+# The opening says something that was to be forgotten since.
+RENEWAL_TO_FORGET = "compaction/forgotten"
 
 
 def open_frames(thread: Thread) -> QuerySet[TaskFrame]:
@@ -38,7 +40,7 @@ def push(thread: Thread, item: InboxItem) -> TaskFrame:
 
 def is_renewal(source: str) -> bool:
     """Whether a frame of this source renews the context instead of answering somebody."""
-    return source in (RENEWAL_AT_THRESHOLD, RENEWAL_ASKED)
+    return source in (RENEWAL_AT_THRESHOLD, RENEWAL_ASKED, RENEWAL_TO_FORGET)
 
 
 def begin_renewal(thread: Thread, holding: Holding) -> TaskFrame:

@@ -22,6 +22,9 @@ from llm.wire import canonical
 from threads.models import Generation, Message, Thread
 from threads.transcript import live_generation, text_block
 
+# What is to be forgotten is forgotten all the same: after these the renewal waits for whoever takes the thread next.
+_TAKEN_UP_AGAIN = (TaskFrame.EndReason.INTERRUPTED, TaskFrame.EndReason.STOPPED)
+
 
 def interrupt(
     thread: Thread,
@@ -60,7 +63,11 @@ def _interrupt(
         renewing = frames.is_renewal(frame.source)
         if renewing:
             close_open_calls(thread.pk)
-        frames.end(frame, reason, "" if renewing else sentence)
+        if frame.source == frames.RENEWAL_TO_FORGET and reason in _TAKEN_UP_AGAIN:
+            frame.state, frame.stop_asked = TaskFrame.State.SUSPENDED, False
+            frame.save(update_fields=["state", "stop_asked"])
+        else:
+            frames.end(frame, reason, "" if renewing else sentence)
         # A renewal that did not come to its end changed nothing that a person would miss.
         if not renewing:
             events.append(append_notice(thread, generation, sentence, reason))

@@ -22,6 +22,7 @@ from threads.transcript import live_generation, lock_thread
 _REASONS = {
     frames.RENEWAL_AT_THRESHOLD: Generation.EndReason.THRESHOLD,
     frames.RENEWAL_ASKED: Generation.EndReason.MANUAL,
+    frames.RENEWAL_TO_FORGET: Generation.EndReason.FORGOTTEN,
 }
 
 
@@ -53,10 +54,27 @@ def request(user: User, channel: str) -> TaskFrame:
     return frame
 
 
+def request_forgetting(generation: Generation) -> None:
+    """End a live generation at the turn boundary, because its opening says something that was to be forgotten. In the
+    caller's transaction, and without the thread's lock: a turn that ends meanwhile hears the ring."""
+    thread = generation.thread
+    if frames.open_frames(thread).filter(source=frames.RENEWAL_TO_FORGET).exists():
+        return
+    TaskFrame.objects.create(
+        thread=thread,
+        owner_id=thread.owner_id,
+        level=Level.USER,
+        source=frames.RENEWAL_TO_FORGET,
+        state=TaskFrame.State.SUSPENDED,
+    )
+    speaking.wake(thread)
+
+
 async def run(holding: Holding) -> bool:
     """Renew the context under the lease and end the frame. True when the turn goes on: words wait, or a frame below
     is resumed. Raises LeaseLost, ThreadGone."""
-    material = await in_database(compaction.gather, holding.thread_id)
+    forgetting = holding.source == frames.RENEWAL_TO_FORGET
+    material = await in_database(compaction.gather, holding.thread_id, forgetting)
     made = await summarize(material, background=False)
     assert made is not None  # only background work may come back with nothing
     return await in_database(_commit, holding, material, made)
@@ -67,6 +85,9 @@ def _commit(holding: Holding, material: Material, made: Summary) -> bool:
     with transaction.atomic():
         thread = lock_thread(holding.thread_id, holding.token)
         done = compaction.commit(material, made, reason, holding.token)
+        if done is None and holding.source == frames.RENEWAL_TO_FORGET:
+            # What was to be forgotten would stay: once more.
+            return True
         generation, events = done if done is not None else (live_generation(thread), [])
         holding.generation_id = generation.pk
         notice = "" if done is not None else _("Something came in meanwhile, so the context was not renewed.")

@@ -64,13 +64,15 @@ NO_ANSWER = (ModelError, router.NoModelForCategory, budgets.BudgetExhausted, Alr
 
 @dataclass
 class Material:
-    """What a summary is made of, read in one transaction: the rows, and the newest turn request if it is warm."""
+    """What a summary is made of, read in one transaction: the rows, and the newest turn request if it is warm.
+    `earlier` stands for what the generation opened with, where that may not be read again."""
 
     thread: Thread
     generation: Generation
     rows: list[Message]
     last_id: int
     warm: ModelCall | None
+    earlier: str | None = None
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,7 @@ async def summarize(material: Material, *, background: bool) -> Summary | None:
         text = await _summarize_cold(material)
     if text is not None:
         return await in_database(_checked, material, text)
-    return None if background else summary.by_rule(material.rows, opening_text(material.generation))
+    return None if background else summary.by_rule(material.rows, _earlier(material))
 
 
 def _checked(material: Material, text: str) -> Summary:
@@ -123,6 +125,10 @@ def opening_text(generation: Generation) -> str:
     """What the live generation opened with, the summary of all before it included: nothing else holds that now."""
     blocks = json.loads(generation.opening) if generation.opening else []
     return "\n".join(block["text"] for block in blocks)
+
+
+def _earlier(material: Material) -> str:
+    return opening_text(material.generation) if material.earlier is None else material.earlier
 
 
 def _log(material: Material, error: Exception) -> None:
@@ -170,7 +176,7 @@ async def _ask_warm(material: Material, missing: Sequence[int], background: bool
 async def _summarize_cold(material: Material) -> str | None:
     """The light models write the summary page by page: each page with the summary so far. A page of which they make
     none is added by rule, and the pages before it stay. None when no page was written by a model."""
-    text = opening_text(material.generation)
+    text = _earlier(material)
     written, reachable = False, True
     for page in pages(material.rows, catalog.palette(catalog.LIGHT)[0]):
         answer = None

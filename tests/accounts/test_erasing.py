@@ -16,6 +16,8 @@ from accounts.models import User
 from agent.models import ImportedConversation, ImportJob, InboxItem, OverflowEvent, TaskFrame, ToolCall, TurnEvent
 from llm.models import ModelCall
 from maxclaw import clock
+from memory.models import Digest, EmbeddedThread, Episode, FactLog, FactUse, MessageChunk
+from tests.memory.facts import fact_row
 from tests.threads.conversation import MODELS, Conversation
 from tests.threads.records import call_tool, exchange, give_result, say, thread_of
 from tests.threads.transactions import Elsewhere, wait_until_blocked
@@ -44,6 +46,10 @@ def places_with(word):
 
 # Columns that hold names of ours, digests and ids, but no word of a person's.
 WORDLESS = {
+    "memory_embeddedthread.model",
+    "memory_fact.embedding_model",
+    "memory_fact.fingerprint",
+    "memory_messagechunk.model",
     "accounts_user.password",
     "accounts_user.time_zone",
     "agent_overflowevent.pruned",
@@ -131,8 +137,40 @@ def fill(thread, owner, staff):
         action_flag=2,
         change_message=PREFIX + "change",
     )
+    remember(thread, first)
     model_call.refresh_from_db()
     return first, answer, model_call
+
+
+def remember(thread, message):
+    """Put the canary into a fact that the message proves, and into what is kept beside it."""
+    fact = fact_row(
+        thread.owner,
+        message,
+        PREFIX + "fact",
+        applies_to=PREFIX + "thing",
+        project=PREFIX + "project",
+        category=PREFIX + "category",
+        scope=thread.scope,
+        island_id=thread.island_id,
+        why=PREFIX + "why",
+        graduated_rule=PREFIX + "rule",
+        graduated_commit=PREFIX + "commit",
+        embedding=[1.0, 0.0],
+        embedding_model="model",
+    )
+    FactUse.objects.create(fact=fact, owner=thread.owner, how="briefed", generation=message.generation)
+    FactLog.objects.create(
+        owner=thread.owner, writer="person", action="correct", reason=PREFIX + "reason", after=[fact.pk]
+    )
+    episode = Episode.objects.create(
+        owner=thread.owner, thread=thread, generation=message.generation, through_seq=message.pk
+    )
+    Digest.objects.create(owner=thread.owner, message=message, episode=episode)
+    MessageChunk.objects.create(
+        message=message, thread=thread, owner=thread.owner, offset=0, length=3, model="model", embedding=[1.0, 0.0]
+    )
+    EmbeddedThread.objects.create(thread=thread, owner=thread.owner, model="model")
 
 
 @pytest.fixture
@@ -151,7 +189,7 @@ def test_erasing_a_thread_leaves_nothing_of_it(alice, staff):
         fill(filled, alice, staff)
     kept = thread_of(alice, title="kept")
     exchange(kept, "kept words")
-    assert_every_column_is_filled("threads", "agent", "llm", apart_from=BESIDE_NO_THREAD)
+    assert_every_column_is_filled("threads", "agent", "llm", "memory", apart_from=BESIDE_NO_THREAD)
     erasing.erase_thread(thread)
     connection.check_constraints()
     assert places_with(CANARY) == []
@@ -185,7 +223,7 @@ def test_erasing_a_user_leaves_nothing_of_theirs(alice, bob, staff, client):
         object_repr=CANARY,
         action_flag=2,
     )
-    assert_every_column_is_filled("accounts", "threads", "agent", "llm")
+    assert_every_column_is_filled("accounts", "threads", "agent", "llm", "memory")
     owner_id = alice.pk
     erasing.erase_user(alice)
     connection.check_constraints()

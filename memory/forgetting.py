@@ -1,0 +1,103 @@
+"""Forgetting one fact: out of everything that remembers, with a report of where its words stay.
+
+Conversations are frozen words: what was said, and what a generation opened with, stays until the conversation is
+deleted. A live generation that opened with the fact ends at the next turn boundary.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from django.db import transaction
+from django.db.models import Q
+
+from accounts import erasing
+from accounts.models import User
+from agent import renewal
+from memory.fact_rows import lock_facts, lock_threads, log, visible_facts
+from memory.models import Fact, FactEvidence, FactLog, FactUse
+from memory.refusals import FactRefused
+from threads.models import Generation, Message
+from threads.transcript import fold
+from threads.visibility import Viewer
+
+LISTED_MAX = 200
+
+
+@dataclass(frozen=True)
+class Forgotten:
+    """What went and what stays: ids of the facts that are gone, of the messages that hold or prove the words, of the
+    generations whose opening or summary does, and of those of them that end now."""
+
+    facts: list[int]
+    messages: list[int]
+    generations: list[int]
+    ending: list[int]
+
+
+def forget(fact: Fact, *, writer: str, actor: User | None = None, viewer: Viewer | None = None) -> Forgotten:
+    """Forget a fact, one that the viewer may see if one is given, with its earlier versions and what was retired of the
+    same words. Raises FactRefused."""
+    with transaction.atomic():
+        _lock_threads_told(fact)
+        lock_facts(fact.owner_id)
+        rows = Fact.objects.filter(owner_id=fact.owner_id) if viewer is None else visible_facts(viewer)
+        if not rows.filter(pk=fact.pk).exists():
+            raise FactRefused(f"There is no fact {fact.pk}.")
+        # Whoever is just being told of one of them is waited for.
+        going = list(Fact.objects.select_for_update().filter(pk__in=_versions(fact)).order_by("pk"))
+        told = Generation.objects.filter(pk__in=FactUse.objects.filter(fact__in=going).values("generation"))
+        holding = _generations_with(fact.owner_id, [gone.text for gone in going])
+        generations = sorted({*told.values_list("pk", flat=True), *holding})
+        ending = list(Generation.objects.filter(pk__in=generations, ended__isnull=True).select_related("thread"))
+        report = Forgotten(
+            facts=[gone.pk for gone in going],
+            messages=_messages_with(fact.owner_id, going),
+            generations=generations[:LISTED_MAX],
+            ending=sorted(generation.pk for generation in ending),
+        )
+        for generation in ending:
+            renewal.request_forgetting(generation)
+        for gone in going:
+            erasing.forget_fact(gone)
+        log(fact.owner_id, FactLog.Action.FORGET, going, [], writer=writer, actor=actor)
+        return report
+
+
+def _versions(fact: Fact) -> set[int]:
+    """The fact, what it superseded, closed rows of the same owner that say the same words, and so on with these."""
+    facts = Fact.objects.filter(owner_id=fact.owner_id)
+    found: set[int] = set()
+    waiting = {fact.pk}
+    while waiting:
+        found |= waiting
+        words = facts.filter(pk__in=waiting).values_list("fingerprint", flat=True)
+        closed = Q(fingerprint__in=list(words)) & ~Q(status=Fact.Status.ACTIVE)
+        waiting = set(facts.filter(Q(superseded_by__in=waiting) | closed).values_list("pk", flat=True)) - found
+    return found
+
+
+def _lock_threads_told(fact: Fact) -> None:
+    # Before the owner's facts, as everywhere. One that is told meanwhile is locked no more, which loses nothing.
+    told = Generation.objects.filter(pk__in=FactUse.objects.filter(fact=fact).values("generation"))
+    lock_threads(fact.owner_id, set(told.values_list("thread_id", flat=True)))
+
+
+def _messages_with(owner_id: int, facts: Iterable[Fact]) -> list[int]:
+    """Messages in which the words of the facts stand, and those that prove them or found them."""
+    facts = list(facts)
+    ids = {pk for row in FactEvidence.objects.filter(fact__in=facts) for pk in (row.message_id, row.accepted_by_id)}
+    ids |= set(FactUse.objects.filter(fact__in=facts).values_list("message_id", flat=True))
+    holds = Q()
+    for fact in facts:
+        holds |= Q(search_text__contains=fold(fact.text))
+    newest = Message.objects.filter(holds, owner_id=owner_id).order_by("-pk").values_list("pk", flat=True)[:LISTED_MAX]
+    return sorted({pk for pk in ids if pk is not None} | set(newest))
+
+
+def _generations_with(owner_id: int, texts: Iterable[str]) -> list[int]:
+    """Generations whose opening or summary says the words."""
+    holds = Q()
+    for text in texts:
+        escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+        holds |= Q(summary__contains=text) | Q(opening__contains=escaped)
+    return list(Generation.objects.filter(holds, owner_id=owner_id).values_list("pk", flat=True))

@@ -1,0 +1,258 @@
+"""Forgetting one fact, deleting a conversation, making one stricter, leaving for good: what goes and what stays."""
+
+import json
+
+import pytest
+from asgiref.sync import async_to_sync
+from django.db import connection, transaction
+
+from accounts import erasing
+from agent.models import TaskFrame
+from llm import embedding
+from llm.emulator.client import text
+from maxclaw.database_threads import in_database
+from memory import fact_embedding, writing
+from memory.forgetting import forget
+from memory.models import Digest, Episode, Fact, FactLog, FactUse
+from memory.refusals import FactRefused
+from memory.using import use_facts
+from tests.accounts.test_erasing import places_with
+from tests.agent.world import running_world
+from tests.memory.facts import about_user, remember, tool_result
+from tests.threads.records import exchange, live, say, thread_of
+from tests.threads.transactions import Elsewhere, wait_until_blocked
+from threads import lifecycle
+from threads.models import Generation, Message, Thread
+from threads.visibility import Viewer
+
+pytestmark = pytest.mark.django_db
+CANARY = "canary-77aa"
+
+
+@pytest.fixture
+def thread(alice):
+    return thread_of(alice)
+
+
+def standing():
+    connection.check_constraints()
+    return set(Fact.objects.values_list("pk", flat=True))
+
+
+def tell(fact, generation):
+    """As a briefing does."""
+    with transaction.atomic():
+        return use_facts(fact.owner_id, [fact.pk], FactUse.How.BRIEFED, generation=generation)
+
+
+def test_a_forgotten_fact_is_in_no_table_of_memory_and_the_report_says_where_its_words_stay(alice, thread):
+    said, answer = exchange(thread, "My dog is called Rex.", f"So your dog is called {CANARY}.")
+    yes = say(thread, Message.Role.USER, "Yes.")
+    old = remember(said, f"The dog of before was {CANARY}.", aspect="fact").fact
+    fact = remember(said, f"The dog is called {CANARY}.", aspect="fact", replaces=old.pk).fact
+    writing.retire(fact, reason=f"{CANARY} died", writer="person", actor=alice)
+    fact = writing.restore(fact, reason=f"{CANARY} lives", writer="person", actor=alice)
+    other = remember(yes, "Says yes.", aspect="fact").fact
+    fact_embedding.embed_facts()
+    quoting = say(thread, Message.Role.ASSISTANT, f"I know: the dog is called {CANARY}.", model="emulator-main")
+    found = tool_result(thread, tool="search_memory", text="nothing")
+    use_facts(alice.pk, [fact.pk], FactUse.How.FOUND, message=found)
+    tell(fact, live(thread))
+    report = forget(fact, writer="person", actor=alice)
+    assert standing() == {other.pk}
+    assert len(report.facts) == 3
+    assert report.messages == [said.pk, quoting.pk, found.pk]
+    assert report.generations == report.ending == [live(thread).pk]
+    assert {place.split(".")[0] for place in places_with(CANARY)} == {"threads_message"}
+    assert answer.pk not in report.messages, "it says the name, not the fact"
+    entry = FactLog.objects.latest("pk")
+    assert (entry.action, entry.before, entry.reason) == ("forget", report.facts, "")
+    with pytest.raises(FactRefused, match="no fact"):
+        forget(fact, writer="person")
+
+
+def test_only_a_fact_that_the_viewer_may_see_is_forgotten(alice, bob):
+    hidden = remember(say(thread_of(alice, scope="isolated"), Message.Role.USER, "I am ill."), "Is ill.").fact
+    for viewer in (Viewer.of_thread(thread_of(alice)), Viewer.of_thread(thread_of(bob))):
+        with pytest.raises(FactRefused):
+            forget(hidden, writer="person", viewer=viewer)
+    assert standing() == {hidden.pk}
+
+
+def test_a_fact_forgotten_while_it_is_embedded_stays_forgotten(alice, thread):
+    fact = remember(say(thread, Message.Role.USER, "Tea!")).fact
+
+    class Forgetting:
+        name, max_chars, categories = "test", 1_000, embedding.configured().categories
+
+        def embed(self, texts):
+            forget(Fact.objects.get(pk=fact.pk), writer="person")
+            return [[1.0, 0.0] for _text in texts]
+
+    assert fact_embedding.embed_facts(backend=Forgetting()) == 0
+    assert standing() == set()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_forgetting_waits_for_a_generation_that_is_just_being_told(alice):
+    said, _answer = exchange(thread_of(alice), "Tea!")
+    fact = remember(said).fact
+    telling = Elsewhere(lambda: tell(fact, said.generation))
+    telling.began.wait(20)
+    forgetting = Elsewhere(lambda: forget(fact, writer="person"))
+    wait_until_blocked()
+    telling.finish()
+    forgetting.began.wait(20)
+    report = forgetting.finish()
+    assert (telling.error, forgetting.error) == (None, None)
+    assert report.ending == [said.generation_id]
+    assert tell(fact, said.generation) == []
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_live_generation_that_was_told_ends_at_the_turn_boundary_and_what_follows_does_not_know(emulator, alice):
+    """Asked for while a turn runs; the summary is made without the opening, and survives the server's going down."""
+    emulator.answer(text("A long answer."), hold="turn", match={"contains": "Hello"})
+    emulator.answer(text("No sections."), times=-1)
+
+    async def scenario(world):
+        thread = await world.new_thread(alice)
+        opening = json.dumps([{"type": "text", "text": f"Known: {CANARY}."}])
+        await in_database(lambda: Generation.objects.filter(thread=thread).update(opening=opening))
+        fact = (await in_database(remember, await in_database(say, thread, "user", "Hm."), f"Is {CANARY}.")).fact
+        await in_database(lambda: tell(fact, live(thread)))
+        await world.say(thread, "Hello")
+        running = await world.running_frame(thread)
+        report = await in_database(lambda: forget(fact, writer="person"))
+        assert (await in_database(live, thread)).pk == report.ending[0], "not within a turn"
+        emulator.release("turn")
+        await world.until(lambda: Generation.objects.filter(thread=thread, ordinal=2).exists())
+        await world.rest(thread)
+        return thread, running
+
+    async def run():
+        async with running_world(emulator) as world:
+            return await scenario(world)
+
+    thread, running = async_to_sync(run)()
+    first, second = Generation.objects.filter(thread=thread).order_by("ordinal")
+    assert first.end_reason == "forgotten"
+    assert CANARY not in first.summary + second.opening
+    assert "Hm." in first.summary
+    assert TaskFrame.objects.filter(thread=thread).exclude(state="done").count() == 0
+    assert running.pk < TaskFrame.objects.latest("pk").pk
+
+
+def test_a_conversation_takes_along_its_evidence_and_what_it_alone_proves(alice, thread):
+    here, conclusion = exchange(thread, "Tea!", "You like tea.")
+    yes = say(thread, Message.Role.USER, "Yes.")
+    elsewhere = say(thread_of(alice), Message.Role.USER, "Tea, please.")
+    alone, both = remember(here, "Likes tea.").fact, remember(here, "Drinks tea.").fact
+    remember(elsewhere, "Drinks tea.")
+    claims = [{"kind": "max-accepted", "message_id": conclusion.pk, "accepted_by": yes.pk}]
+    claims = [writing.evidence.parse(claim) for claim in claims]
+    accepted = writing.write_fact(alice.pk, about_user("Tea it is."), claims, writer="shadow", thread=thread).fact
+    episode = Episode.objects.create(owner=alice, thread=thread, generation=live(thread), through_seq=here.pk)
+    Digest.objects.create(owner=alice, message=here, episode=episode)
+    writing.correct(alone, about_user(f"Likes {CANARY}."), reason=f"{CANARY}", writer="person", actor=alice)
+    assert accepted.pk in standing()
+    erasing.erase_thread(thread)
+    assert standing() == {both.pk}
+    assert list(both.evidence.values_list("message_id", flat=True)) == [elsewhere.pk]
+    assert not Episode.objects.exists()
+    assert not Digest.objects.exists()
+    assert places_with(CANARY) == []
+
+
+def test_an_island_hands_its_facts_over_or_takes_them_along(alice):
+    root = thread_of(alice, scope="isolated")
+    said, answer = exchange(root, "I am ill.", "Get well.")
+    branch = thread_of(alice, copied_from=answer)
+    opened = say(thread_of(alice), Message.Role.USER, "Tea!")
+    gone = remember(said, "Is ill.").fact
+    kept = remember(opened, "Likes tea.", thread=branch).fact
+    erasing.erase_thread(root)
+    kept.refresh_from_db()
+    assert standing() == {kept.pk}
+    assert gone.pk != kept.pk
+    assert kept.island_id == branch.pk
+    erasing.erase_thread(Thread.objects.get(pk=branch.pk))
+    assert standing() == set(), "nobody could see it any more"
+
+
+def test_a_person_takes_every_fact_along(alice, bob, thread):
+    remember(say(thread, Message.Role.USER, "Tea!"), f"Is {CANARY}.")
+    theirs = remember(say(thread_of(bob), Message.Role.USER, "Tea!")).fact
+    writing.retire(theirs, reason="by alice, who is staff", writer="staff", actor=alice)
+    erasing.erase_user(alice)
+    assert standing() == {theirs.pk}
+    assert places_with(CANARY) == []
+    assert FactLog.objects.get().actor is None
+
+
+def test_an_export_has_facts_with_their_evidence_and_no_secret(alice, bob, thread):
+    said = say(thread, Message.Role.USER, "Tea!")
+    fact = remember(said, applies_to="mornings").fact
+    Fact.objects.filter(pk=fact.pk).update(text="Uses sk-ant-api03-abcdefghijklmnop1.")
+    writing.retire(fact, reason="sk-ant-api03-abcdefghijklmnop1 is no fact", writer="staff", actor=bob)
+    exported = list(erasing.export_user(alice))
+    [record] = [record for record in exported if record["record"] == "fact"]
+    assert (record["text"], record["applies_to"]) == ("Uses [redacted].", "mornings")
+    assert record["evidence"] == [{"kind": "max-stated", "message": said.pk, "generation": None, "accepted_by": None}]
+    [entry] = [record for record in exported if record["record"] == "memory_log"]
+    assert (entry["by"], entry["reason"], entry["before"]) == ("bob", "[redacted] is no fact", [f"f:{fact.pk}"])
+    assert "1 fact" in erasing.holdings(alice)
+
+
+def test_narrowing_takes_facts_along_that_are_proved_only_there(alice, thread):
+    here, answer = exchange(thread, "Tea!", "Noted.")
+    branch = thread_of(alice, copied_from=answer)
+    there = say(branch, Message.Role.USER, "Tea, as ever.")
+    elsewhere = say(thread_of(alice), Message.Role.USER, "Tea, please.")
+    alone, family, both = (remember(here, words).fact for words in ("Likes tea.", "Loves tea.", "Drinks tea."))
+    remember(there, "Loves tea.")
+    remember(elsewhere, "Drinks tea.")
+    on_island = remember(here, "Is ill.", thread=thread_of(alice, scope="isolated")).fact
+    lifecycle.narrow(thread, acting_user=alice, scope="isolated")
+    assert standing() == {alone.pk, family.pk, both.pk}, "what nobody may see any more is gone"
+    for fact in (alone, family, both):
+        fact.refresh_from_db()
+    assert (alone.scope, alone.island_id, family.island_id) == ("isolated", thread.pk, thread.pk)
+    assert family.evidence.count() == 2
+    assert both.scope == "open"
+    assert list(both.evidence.values_list("message_id", flat=True)) == [elsewhere.pk]
+    assert on_island.pk not in standing()
+
+
+def test_narrowing_into_a_category_keeps_what_was_stricter_already(alice, thread):
+    here = say(thread, Message.Role.USER, "Tea!")
+    island = thread_of(alice, scope="isolated")
+    fact, isolated = remember(here, "Likes tea.").fact, remember(here, "Likes tea.", thread=island).fact
+    labelled = remember(here, "Likes tea.", thread=thread_of(alice, category="personal")).fact
+    other = remember(here, "Likes tea.", thread=thread_of(alice, category="work")).fact
+    lifecycle.narrow(thread, acting_user=alice, category="personal")
+    assert standing() == {fact.pk, isolated.pk, labelled.pk}
+    assert other.pk not in standing()
+    levels = {
+        pk: (scope, island, category)
+        for pk, scope, island, category in Fact.objects.values_list("pk", "scope", "island_id", "category")
+    }
+    assert levels == {
+        fact.pk: ("open", None, "personal"),
+        isolated.pk: ("isolated", island.pk, "personal"),
+        labelled.pk: ("open", None, "personal"),
+    }
+
+
+@pytest.mark.django_db(transaction=True)
+def test_erasing_waits_for_a_fact_that_is_being_written(alice):
+    said, _answer = exchange(thread_of(alice), "Tea!")
+    writer = Elsewhere(lambda: remember(said))
+    writer.began.wait(20)
+    erasing_it = Elsewhere(lambda: erasing.erase_thread(Thread.objects.get(pk=said.thread_id)))
+    wait_until_blocked()
+    writer.finish()
+    erasing_it.began.wait(20)
+    erasing_it.finish()
+    assert (writer.error, erasing_it.error) == (None, None)
+    assert not Fact.objects.exists()
