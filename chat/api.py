@@ -4,8 +4,10 @@
 from collections.abc import Callable
 from typing import Any
 
+from django.http import HttpResponseBase
 from django.utils.translation import gettext as _
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import status
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -18,7 +20,7 @@ from agent.questions import answer_question
 from agent.refusals import Refused
 from agent.stopping import stop
 from chat import api_shapes as shapes
-from chat import conversations
+from chat import api_stream, conversations
 from chat.presentation import present_messages
 from chat.replay import earlier_messages
 from chat.snapshot import snapshot
@@ -148,10 +150,29 @@ class MessageList(Endpoint):
         query = self.checked(shapes.MessagesQuery, request.query_params)
         return Response(earlier_messages(self.user, channel, query.get("before", 2**63 - 1)))
 
-    @extend_schema(request=shapes.QuotingMessage, responses={202: shapes.ItemShape, 413: shapes.ErrorShape, **REFUSED})
-    def post(self, request: Request, channel: str) -> Response:
-        """Send words, with what they quote; the answer arrives in the conversation."""
-        access_thread(self.user, channel)
+    def perform_content_negotiation(self, request: Request, force: bool = False) -> Any:
+        """Refusals of a send that asked for a stream are events too."""
+        if request.method == "POST" and api_stream.wants_stream(request):
+            return api_stream.EventStream(), api_stream.MEDIA_TYPE
+        return super().perform_content_negotiation(request, force)
+
+    @extend_schema(
+        request=shapes.QuotingMessage,
+        responses={
+            (200, api_stream.MEDIA_TYPE): OpenApiResponse(
+                OpenApiTypes.STR,
+                description="With `Accept: text/event-stream`: `accepted` with the words, then the conversation's "
+                "events as they come, each with its number as `id`, and `end` with the turn or where it waits for an "
+                "answer of yours. A refusal is one event `error`, with its own status.",
+            ),
+            202: shapes.ItemShape,
+            413: shapes.ErrorShape,
+            **REFUSED,
+        },
+    )
+    def post(self, request: Request, channel: str) -> HttpResponseBase:
+        """Send words, with what they quote; the answer arrives in the conversation, or here as server-sent events."""
+        after = api_stream.before_sending(self.user, channel)
         values = self.checked(shapes.QuotingMessage, request.data)
         item = ingress.send(
             self.user,
@@ -162,6 +183,8 @@ class MessageList(Endpoint):
             confirmed=values.get("confirmed"),
             confirm_text=values.get("confirm_text"),
         )
+        if api_stream.wants_stream(request):
+            return api_stream.answer(request, self.user, channel, item, after)
         return Response(item_view(item), status=status.HTTP_202_ACCEPTED)
 
 
