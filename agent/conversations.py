@@ -1,6 +1,6 @@
 """What a person does to a whole conversation: pick its model, delete it, take that back."""
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
@@ -36,8 +36,8 @@ def choose_model(user: User, channel: str, name: Any) -> Thread:
 
 
 def delete(user: User, channel: str) -> Thread:
-    """Put a conversation out of everybody's sight at once; it is erased when DELETED_KEPT has passed, and until then
-    `undelete` brings it back. A running turn is stopped. Raises Refused."""
+    """Put a conversation out of everybody's sight at once, and its tasks with it. They are erased when DELETED_KEPT has
+    passed, and until then `undelete` brings them back. Running turns are stopped. Raises Refused."""
     try:
         thread = access_thread(user, channel)
     except NoSuchThread:
@@ -46,26 +46,40 @@ def delete(user: User, channel: str) -> Thread:
         raise Refused("main", _("The main conversation cannot be deleted."))
     with transaction.atomic():
         thread = speaking.locked(thread)
-        if open_frames(thread).exists():
-            ending.interrupt_and_settle(thread, TaskFrame.EndReason.STOPPED, frame=open_frames(thread).first())
-        thread.deleted = clock.now()
-        thread.save(update_fields=["deleted"])
-        emit(thread.pk, thread.owner_id, "gone", {})
+        now = clock.now()
+        # Under its lock it starts no further task; an older thread's lock is taken before a younger one's.
+        for pk in sorted(erasing.going_with(thread)):
+            member = thread if pk == thread.pk else lock_thread(pk)
+            if member.deleted is None:
+                _put_away(member, now)
     return thread
 
 
+def _put_away(thread: Thread, now: datetime) -> None:
+    if open_frames(thread).exists():
+        ending.interrupt_and_settle(thread, TaskFrame.EndReason.STOPPED, frame=open_frames(thread).first())
+    thread.deleted = now
+    thread.save(update_fields=["deleted"])
+    emit(thread.pk, thread.owner_id, "gone", {})
+
+
 def undelete(user: User, channel: Any) -> Thread:
-    """Bring a deleted conversation back. Raises Refused when there is none, or it is erased already."""
+    """Bring a deleted conversation back, with what went in the same moment. Raises Refused when there is none, or it is
+    erased already."""
     deleted = Thread.objects.filter(owner_id=user.pk, deleted__isnull=False)
     thread = deleted.filter(channel=channel if isinstance(channel, str) else "").first()
     if thread is None:
         raise speaking.no_such_thread()
     with transaction.atomic():
         thread = speaking.locked(thread)
-        thread.deleted = None
-        thread.save(update_fields=["deleted"])
-        emit(thread.pk, thread.owner_id, "anew", {})
-        speaking.wake(thread)
+        went = thread.deleted
+        for pk in sorted(erasing.going_with(thread)):
+            member = thread if pk == thread.pk else lock_thread(pk)
+            if went is not None and member.deleted == went:
+                member.deleted = None
+                member.save(update_fields=["deleted"])
+                emit(member.pk, member.owner_id, "anew", {})
+                speaking.wake(member)
     return thread
 
 

@@ -7,7 +7,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from accounts.models import User
-from agent import revising
+from agent import revising, speaking
 from agent.bell import ring
 from agent.events import emit
 from agent.projection import thread_view, turn_view
@@ -96,9 +96,10 @@ def archive_conversation(user: User, channel: str) -> Thread:
 
 @transaction.atomic
 def unarchive_conversation(user: User, channel: str) -> Thread:
-    """Take the user's conversation back. Raises NoSuchThread and LifecycleRefused."""
+    """Take the user's conversation back; what waited in it goes on. Raises NoSuchThread and LifecycleRefused."""
     thread = access_thread(user, channel)
     lifecycle.unarchive(thread, acting_user=user)
+    speaking.wake(thread)
     return _changed(user, thread.pk)
 
 

@@ -9,6 +9,7 @@ from agent import conversations, meter, revising, sending
 from agent.models import InboxItem, TurnEvent
 from agent.refusals import Refused
 from agent.ticks import erase_deleted_conversations
+from chat.conversations import archive_conversation, unarchive_conversation
 from llm.emulator.client import text
 from llm.models import ModelCall
 from maxclaw import clock
@@ -159,6 +160,42 @@ def test_a_deleted_conversation_is_gone_at_once_comes_back_and_is_erased_after_t
     with clock.moved(601):
         erase_deleted_conversations(clock.now())
     assert not Thread.objects.filter(pk=thread.pk).exists()
+
+
+def test_tasks_go_and_come_back_with_their_conversation(alice, emulator):
+    thread = create_thread(alice, title="trip")
+    hotels = create_thread(alice, kind="task", parent=thread, title="hotels")
+    create_thread(alice, kind="task", parent=hotels, title="prices")
+    trains = create_thread(alice, kind="task", parent=thread, title="trains")
+
+    def listed():
+        return set(visible_to(alice).exclude(kind="main").values_list("title", flat=True))
+
+    conversations.delete(alice, trains.channel)
+    with clock.moved(1):
+        conversations.delete(alice, thread.channel)
+    assert listed() == set()
+    conversations.undelete(alice, thread.channel)
+    assert listed() == {"trip", "hotels", "prices"}, "what was deleted by itself stays deleted"
+    with clock.moved(2):
+        conversations.delete(alice, thread.channel)
+    with clock.moved(700):
+        erase_deleted_conversations(clock.now())
+    assert set(Thread.objects.filter(owner=alice).values_list("kind", flat=True)) == {"main"}
+
+
+def test_what_waits_in_an_archived_conversation_is_answered_when_it_comes_back(emulator, alice):
+    emulator.answer(text("Here I am."))
+
+    async def scenario(world):
+        thread = await world.new_thread(alice, title="put away")
+        await in_database(archive_conversation, alice, thread.channel)
+        await in_database(lambda: InboxItem.objects.create(thread=thread, owner=alice, text="Still there?", level=3))
+        await in_database(unarchive_conversation, alice, thread.channel)
+        await world.rest(thread)
+        return await world.rows(thread)
+
+    assert "Here I am." in [row.text for row in play(emulator, scenario)]
 
 
 def test_deleting_stops_a_running_turn(emulator, alice):
