@@ -95,3 +95,26 @@ def test_the_sidebar_and_the_user_menu_open_with_the_keyboard(server, staff, ope
     page.keyboard.press(" ")
     expect(page.get_by_role("link", name="Your account")).to_be_visible()
     assert_accessible(page)
+
+
+def test_a_person_is_erased_with_the_keyboard_alone(server, thread, alice, staff, open_tab):  # noqa: F811
+    page = open_tab(server, staff, **DESKTOP).page
+    page.goto(server.url + reverse("admin:accounts_user_delete", args=[alice.pk]))
+
+    def type_name(name):
+        field = page.locator("#id_username")
+        for _step in range(80):
+            if field.evaluate("element => element === document.activeElement"):
+                break
+            page.keyboard.press("Tab")
+        page.keyboard.type(name)
+        page.keyboard.press("Enter")
+
+    type_name("alise")
+    expect(page.get_by_role("alert")).to_contain_text("Nothing was erased")
+    assert_accessible(page)
+    assert User.objects.filter(pk=alice.pk).exists()
+    type_name("alice")
+    expect(page.get_by_text("alice was erased")).to_be_visible()
+    assert not User.objects.filter(pk=alice.pk).exists()
+    assert User.objects.filter(pk=staff.pk).exists()

@@ -1,0 +1,73 @@
+"""What other tests do with a mouse or by name, with nothing but a keyboard: Tab, arrows, Enter, Space, and typing."""
+
+import pytest
+from playwright.sync_api import expect
+
+from agent.models import ImportJob
+from llm.emulator import client as emulated
+from tests.agent import exports
+from tests.chat.browser.hands import Keyboard, answers, words
+from threads.lifecycle import create_thread
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+
+def ask(question, *options):
+    return emulated.tool_use("ask_user_question", {"question": question, "options": list(options)})
+
+
+def test_questions_are_answered_and_thoughts_unfolded(open_chat, alice, emulator):
+    emulator.answer(ask("Which colour?", "Red", "Blue"))
+    emulator.answer(ask("How many?"))
+    emulator.answer(emulated.thinking("Two red ones."), emulated.text("Done."))
+    page = open_chat(alice)
+    hand = Keyboard(page)
+    hand.write("Ask me")
+    card = page.locator(".question-card.open")
+    hand.press(card.get_by_role("button", name="Blue"))
+    expect(card.locator(".question")).to_have_text("How many?")
+    hand.reach(card.get_by_role("textbox"))
+    page.keyboard.type("two")
+    page.keyboard.press("Enter")
+    expect(answers(page).last).to_have_text("Done.")
+    expect(page.locator(".answer-given")).to_contain_text(["Blue", "two"])
+    fold = page.locator("details.thinking summary")
+    expect(page.locator(".thinking-text")).to_be_hidden()
+    hand.press(fold)
+    expect(page.locator(".thinking-text")).to_have_text("Two red ones.")
+    page.keyboard.press(" ")
+    expect(page.locator(".thinking-text")).to_be_hidden()
+    expect(fold).to_be_focused()
+
+
+def test_a_conversation_is_found_by_its_title_and_opened(open_chat, alice):
+    create_thread(alice, title="Boats")
+    create_thread(alice, title="Trains")
+    page = open_chat(alice)
+    page.keyboard.press("Control+k")
+    page.keyboard.type("boa")
+    expect(page.locator("#conversations .name")).to_have_text(["Boats"])
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")
+    expect(page.locator("#title")).to_have_text("Boats")
+    page.keyboard.press("Control+k")
+    page.keyboard.press("Escape")
+    expect(page.locator("#conversations .name")).to_have_text(["Main", "Trains", "Boats"])
+    expect(words(page)).to_have_count(0)
+
+
+def test_a_file_is_chosen_and_imported(server, open_tab, alice, tmp_path):
+    file = exports.write_json(tmp_path / "conversations.json", [exports.chatgpt_conversation(0)])
+    page = open_tab(server, alice).page
+    page.goto(f"{server.url}/import/")
+    hand = Keyboard(page)
+    hand.reach(page.locator("#id_file"))
+    with page.expect_file_chooser() as chooser:
+        page.keyboard.press("Enter")
+    chooser.value.set_files(file)
+    expect(page.locator("#chosen")).to_have_text("conversations.json")
+    hand.press(page.get_by_role("button", name="Import", exact=True))
+    expect(page.get_by_text("Waiting for its turn…")).to_be_visible()
+    hand.press(page.get_by_role("button", name="Cancel"))
+    expect(page.get_by_text("Cancelled.")).to_be_visible()
+    assert ImportJob.objects.get().state == "cancelled"
