@@ -116,6 +116,7 @@ INSTALLED_APPS = [
     "agent",
     "quotes",
     "memory",
+    "shadow",
     "chat",
 ]
 

@@ -7,6 +7,7 @@ have to pass: "basic English" is no credential, and an order number is no card.
 import os
 import re
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 REDACTED = "[redacted]"
 # A shorter value would stand in ordinary words too.
@@ -77,6 +78,17 @@ def redact(text: str, environment: Mapping[str, str] | None = None) -> str:
             parts += [text[place:begin], REDACTED]
         place = max(place, end)
     return "".join([*parts, text[place:]]) if parts else text
+
+
+def redact_leaves(value: Any) -> Any:
+    """A JSON value with every secret in its strings replaced, in those of its keys too."""
+    if isinstance(value, str):
+        return redact(value)
+    if isinstance(value, list):
+        return [redact_leaves(item) for item in value]
+    if isinstance(value, dict):
+        return {redact(key): redact_leaves(item) for key, item in value.items()}
+    return value
 
 
 def _found(text: str, environment: Mapping[str, str] | None) -> Iterator[tuple[str, int, int]]:

@@ -3,11 +3,12 @@
 from pathlib import Path
 
 import pytest
-from django.db import IntegrityError, connection, transaction
+from django.db import connection, transaction
 
 from memory.models import Digest, EmbeddedThread, Episode, Fact, FactEvidence, FactUse, MessageChunk
 from memory.rules import RULES
 from tests.memory.facts import fact_row
+from tests.raw_sql import change, copy_of, refused, run
 from tests.threads.records import exchange, live, say, thread_of
 from tests.threads.transactions import Elsewhere, wait_until_blocked
 from threads import lifecycle
@@ -15,36 +16,6 @@ from threads.models import Message, Thread
 from threads.rules import refine
 
 pytestmark = pytest.mark.django_db
-
-
-def refused(rule, statement, *values):
-    """The statement ends in an error that names the rule, at once or when its transaction commits."""
-    connection.check_constraints()  # what the test wrote before stands
-    with pytest.raises(IntegrityError) as caught, transaction.atomic():
-        run(statement, *values)
-        connection.check_constraints()
-    violation = refine(caught.value, RULES)
-    assert violation is not None, caught.value
-    assert violation.name == rule
-
-
-def run(statement, *values):
-    with connection.cursor() as cursor:
-        cursor.execute(statement, values)
-
-
-def change(rule, row, column, value):
-    refused(rule, f'UPDATE {row._meta.db_table} SET "{column}" = %s WHERE id = %s', value, row.pk)
-
-
-def copy_of(rule, row, **changed):
-    """Inserting a copy of the row with other values is refused."""
-    fields = [field for field in row._meta.concrete_fields if not field.primary_key]
-    values = [
-        changed.get(field.column, field.get_db_prep_value(getattr(row, field.attname), connection)) for field in fields
-    ]
-    columns = ", ".join(f'"{field.column}"' for field in fields)
-    refused(rule, f"INSERT INTO {row._meta.db_table} ({columns}) VALUES ({', '.join(['%s'] * len(fields))})", *values)
 
 
 @pytest.fixture

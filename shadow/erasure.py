@@ -1,0 +1,136 @@
+"""How what shadows keep of a person goes, and what of it is exported."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from django.db.models import Q, QuerySet
+from django.utils.translation import ngettext
+
+from accounts import erasing
+from accounts.models import User
+from memory import secrets
+from memory.models import Fact
+from shadow.models import ShadowBaseline, ShadowCursor, ShadowFactProposal, ShadowRun
+from threads.models import Thread
+
+
+def export(user: User) -> Iterator[dict[str, Any]]:
+    """Cursors, runs, and proposals with their evidence and verdicts, oldest first."""
+    for cursor in ShadowCursor.objects.filter(owner=user).order_by("pk").iterator():
+        baselines = ShadowBaseline.objects.filter(thread=cursor.thread_id).order_by("pk")
+        yield {
+            "record": "shadow_cursor",
+            "thread": f"t:{cursor.thread_id}",
+            "initialization": cursor.initialization,
+            "created": cursor.created.isoformat(),
+            "baselines": [
+                {"generation": row.generation_id, "baseline": row.baseline, "created": row.created.isoformat()}
+                for row in baselines
+            ],
+        }
+    for run in erasing.in_batches(ShadowRun.objects.filter(owner=user)):
+        yield {
+            "record": "shadow_run",
+            "id": run.pk,
+            "thread": f"t:{run.thread_id}",
+            "generation": run.generation_id,
+            "reason": run.reason,
+            "path": run.path,
+            "path_reason": run.path_reason,
+            "model": run.model,
+            "status": run.status,
+            "error": run.error,
+            "through_seq": run.through_seq,
+            "call": run.call,
+            "input_tokens": run.input_tokens,
+            "output_tokens": run.output_tokens,
+            "cache_read_tokens": run.cache_read_tokens,
+            "cache_write_5m_tokens": run.cache_write_5m_tokens,
+            "cache_write_1h_tokens": run.cache_write_1h_tokens,
+            "duration_ms": run.duration_ms,
+            "prices": run.prices,
+            "cost": None if run.cost is None else str(run.cost),
+            "created": run.created.isoformat(),
+            "started": run.started and run.started.isoformat(),
+            "ended": run.ended and run.ended.isoformat(),
+        }
+    proposals = ShadowFactProposal.objects.filter(owner=user).select_related("review").prefetch_related("evidence")
+    for proposal in erasing.in_batches(proposals):
+        yield _exported(proposal)
+
+
+def _exported(proposal: ShadowFactProposal) -> dict[str, Any]:
+    review = getattr(proposal, "review", None)
+    return {
+        "record": "shadow_proposal",
+        "id": f"p:{proposal.pk}",
+        "run": proposal.run_id,
+        "thread": f"t:{proposal.thread_id}",
+        "position": proposal.position,
+        "text": secrets.redact(proposal.text),
+        "kind": proposal.kind,
+        "aspect": proposal.aspect,
+        "applies_to": secrets.redact(proposal.applies_to),
+        "tone": proposal.tone,
+        "replaces_fact": proposal.replaces_fact_id and f"f:{proposal.replaces_fact_id}",
+        "replaces_proposal": proposal.replaces_proposal_id and f"p:{proposal.replaces_proposal_id}",
+        "validation_error": secrets.redact(proposal.validation_error),
+        "raw": secrets.redact_leaves(proposal.raw),
+        "category": proposal.category,
+        "fact": proposal.fact_id and f"f:{proposal.fact_id}",
+        "created": proposal.created.isoformat(),
+        "evidence": [
+            {
+                "kind": row.kind,
+                "message": row.message_id,
+                "generation": row.generation_id,
+                "accepted_by": row.accepted_by_id,
+            }
+            for row in sorted(proposal.evidence.all(), key=lambda row: row.pk)
+        ],
+        "verdict": review and {"verdict": review.verdict, "note": review.note, "created": review.created.isoformat()},
+    }
+
+
+def holdings(user: User) -> Iterator[str]:
+    proposals = ShadowFactProposal.objects.filter(owner=user).count()
+    if proposals:
+        yield ngettext("%(count)d proposal for memory", "%(count)d proposals for memory", proposals) % {
+            "count": proposals
+        }
+
+
+def erase_thread(thread: Thread) -> None:
+    _delete(ShadowFactProposal.objects.filter(thread=thread))
+    ShadowRun.objects.filter(thread=thread).delete()
+    ShadowBaseline.objects.filter(thread=thread).delete()
+    ShadowCursor.objects.filter(thread=thread).delete()
+
+
+def erase_user(user: User) -> None:
+    _delete(ShadowFactProposal.objects.filter(owner=user))
+    ShadowRun.objects.filter(owner=user).delete()
+    ShadowBaseline.objects.filter(owner=user).delete()
+    ShadowCursor.objects.filter(owner=user).delete()
+
+
+def narrow_thread(thread: Thread) -> None:
+    """An isolated conversation keeps no proposals; into a category they go along."""
+    proposals = ShadowFactProposal.objects.filter(thread=thread)
+    if thread.scope == Thread.Scope.ISOLATED:
+        _delete(proposals)
+    else:
+        proposals.update(category=thread.category)
+
+
+def forget_fact(fact: Fact) -> None:
+    """What says the same, what became this fact, and what would replace it goes."""
+    same_words = Q(fingerprint=fact.fingerprint) | Q(text=fact.text)
+    going = ShadowFactProposal.objects.filter(owner_id=fact.owner_id)
+    _delete(going.filter(same_words | Q(fact=fact) | Q(replaces_fact=fact)))
+
+
+def _delete(proposals: QuerySet[ShadowFactProposal]) -> None:
+    ids = list(proposals.values_list("pk", flat=True))
+    erasing.empty_admin_log(ShadowFactProposal, ids)
+    ShadowFactProposal.objects.filter(pk__in=ids).delete()

@@ -1,0 +1,50 @@
+"""What the database itself refuses in this app's tables, a sentence for each rule."""
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+
+# Rules that a trigger holds, because no constraint can.
+TRIGGERS: dict[str, Promise] = {
+    "shadowactivation_written_once": _("Shadows begin once."),
+    "shadowbaseline_written_once": _("From where a generation is read is settled once."),
+    "shadowrun_finished_stays": _("A shadow run that is over does not change."),
+    "proposal_cites_its_own_thread": _("A proposal that holds cites its own conversation, and nothing else."),
+    "proposalevidence_of_its_own_thread": _("What a proposal that holds cites is of its own conversation."),
+    "proposal_never_of_an_isolated_thread": _("Nothing is proposed of an isolated conversation."),
+    "isolated_thread_has_no_proposals": _("A conversation that is isolated keeps no proposals."),
+}
+RULES: dict[str, Promise] = {
+    **TRIGGERS,
+    "shadowactivation_single_row": _("Shadows begin once."),
+    "shadowcursor_owner_is_the_threads": _("A shadow cursor belongs to the owner of its conversation."),
+    "shadowbaseline_not_negative": _("A baseline is the id of a message, or 0."),
+    "shadowbaseline_owner_is_the_threads": _("A shadow baseline belongs to the owner of its conversation."),
+    "shadowbaseline_generation_of_its_thread": _("A shadow baseline is of a generation of its own conversation."),
+    "shadowrun_owner_is_the_threads": _("A shadow run belongs to the owner of its conversation."),
+    "shadowrun_generation_of_its_thread": _("A shadow run reads a generation of its own conversation."),
+    "shadowrun_one_queued_per_thread": _("One shadow run of a conversation waits at a time."),
+    "shadowrun_one_running_per_thread": _("One shadow run of a conversation goes on at a time."),
+    "shadowrun_end_has_time": _("A shadow run that is over says when it ended."),
+    "shadowrun_cold_says_why": _("A cold shadow run, and no other, says why it was not hot."),
+    "shadowrun_reads_something": _("A shadow run that goes on or is completed says what it reads, and how."),
+    "proposal_owner_is_the_threads": _("A proposal belongs to the owner of its conversation."),
+    "proposal_run_of_its_thread": _("A proposal is of a run of its own conversation."),
+    "proposal_replaces_fact_of_same_owner": _("A proposal replaces a fact of the same owner."),
+    "proposal_replaces_proposal_of_its_thread": _("A proposal replaces one of its own conversation."),
+    "proposal_fact_of_same_owner": _("A proposal becomes a fact of the same owner."),
+    "proposal_place_once": _("Each place in what was proposed is taken once."),
+    "proposal_that_holds_is_whole": _(
+        "A proposal that holds has words, kind, tone, and an aspect if about the person."
+    ),
+    "proposal_replaces_one": _("A proposal replaces a fact or a proposal, not both."),
+    "proposal_becomes_a_fact_if_it_holds": _("Only a proposal that holds becomes a fact."),
+    "proposalevidence_one_source": _("Evidence of a proposal is a message or a generation."),
+    "proposalevidence_accepted_says_where": _("What was accepted, and nothing else, names where in a proposal."),
+    "proposalevidence_once": _("The same evidence is kept once for a proposal."),
+    "proposalevidence_owner_is_the_proposals": _("Evidence belongs to the owner of the proposal."),
+    "proposalevidence_message_of_same_owner": _("Evidence of a proposal is a message of its owner."),
+    "proposalevidence_generation_of_same_owner": _("Evidence of a proposal is a generation of its owner."),
+    "proposalevidence_accepted_by_of_same_owner": _("A proposal is accepted by its owner."),
+    "proposalreview_owner_is_the_proposals": _("A verdict belongs to the owner of the proposal."),
+    "proposalreview_known_verdict": _("A verdict is one of four."),
+}

@@ -1,0 +1,190 @@
+"""Each rule of runs and proposals, refused by the database to plain SQL."""
+
+from pathlib import Path
+
+import pytest
+from django.db import IntegrityError, connection, transaction
+
+from maxclaw import clock
+from shadow.models import ProposalReview, ShadowActivation, ShadowBaseline, ShadowCursor, ShadowFactProposal
+from shadow.rules import RULES
+from tests.memory.facts import fact_row
+from tests.raw_sql import change, copy_of, insert_copy, refused, run
+from tests.shadow.records import proposal_row, run_row
+from tests.threads.records import live, say, thread_of
+from tests.threads.transactions import Elsewhere, wait_until_blocked
+from threads import lifecycle
+from threads.models import Message
+from threads.rules import refine
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def said(alice):
+    return say(thread_of(alice), Message.Role.USER, "I like tea.")
+
+
+@pytest.fixture
+def elsewhere(alice):
+    return say(thread_of(alice), Message.Role.USER, "I like milk.")
+
+
+@pytest.fixture
+def foreign(bob):
+    return say(thread_of(bob), Message.Role.USER, "I like coffee.")
+
+
+def test_shadows_begin_once(db):
+    ShadowActivation.objects.create(through_seq=5)
+    refused("shadowactivation_written_once", "UPDATE shadow_shadowactivation SET through_seq = 6")
+    refused("shadowactivation_written_once", "DELETE FROM shadow_shadowactivation")
+    refused(
+        "shadowactivation_single_row",
+        "INSERT INTO shadow_shadowactivation (id, through_seq, created) VALUES (2, 5, now())",
+    )
+
+
+def test_from_where_a_generation_is_read_is_settled_once_for_its_own_conversation(alice, bob, said, elsewhere):
+    cursor = ShadowCursor.objects.create(thread=said.thread, owner=alice, initialization="enabled")
+    refused(
+        "shadowcursor_owner_is_the_threads",
+        "UPDATE shadow_shadowcursor SET owner_id = %s WHERE thread_id = %s",
+        bob.pk,
+        cursor.pk,
+    )
+    ShadowBaseline.objects.create(generation=said.generation, thread=said.thread, owner=alice, baseline=3)
+    refused("shadowbaseline_written_once", "UPDATE shadow_shadowbaseline SET baseline = 4")
+    insert = "INSERT INTO shadow_shadowbaseline (generation_id, thread_id, owner_id, baseline, created)"
+    insert += " VALUES (%s, %s, %s, %s, now())"
+    there = elsewhere.generation_id
+    refused("shadowbaseline_not_negative", insert, there, elsewhere.thread_id, alice.pk, -1)
+    refused("shadowbaseline_owner_is_the_threads", insert, there, elsewhere.thread_id, bob.pk, 0)
+    refused("shadowbaseline_generation_of_its_thread", insert, there, said.thread_id, alice.pk, 0)
+
+
+def test_one_run_waits_and_one_goes_on_and_what_is_over_stays(alice, bob, said, elsewhere):
+    queued = run_row(said.thread, status="queued")
+    running = run_row(said.thread, status="running")
+    copy_of("shadowrun_one_queued_per_thread", queued)
+    copy_of("shadowrun_one_running_per_thread", running)
+    change("shadowrun_owner_is_the_threads", queued, "owner_id", bob.pk)
+    change("shadowrun_generation_of_its_thread", queued, "generation_id", elsewhere.generation_id)
+    change("shadowrun_end_has_time", queued, "status", "cancelled")
+    change("shadowrun_end_has_time", queued, "ended", clock.now())
+    change("shadowrun_cold_says_why", queued, "path_reason", "")
+    change("shadowrun_cold_says_why", queued, "path", "hot")
+    change("shadowrun_reads_something", running, "through_seq", None)
+    over = run_row(said.thread, call=7)
+    for column, value in (("status", "failed"), ("error", "words"), ("call", 8), ("output_tokens", 1)):
+        change("shadowrun_finished_stays", over, column, value)
+    run("UPDATE shadow_shadowrun SET call = NULL WHERE id = %s", over.pk)
+
+
+def test_a_proposal_is_of_its_runs_conversation_and_whole_if_it_holds(alice, bob, said, elsewhere, foreign):
+    proposal = proposal_row(said)
+    theirs = fact_row(bob, foreign)
+    copy_of("proposal_owner_is_the_threads", proposal, position=1, owner_id=bob.pk, validation_error="no evidence")
+    change("proposal_run_of_its_thread", proposal, "run_id", run_row(elsewhere.thread).pk)
+    change("proposal_replaces_fact_of_same_owner", proposal, "replaces_fact_id", theirs.pk)
+    change("proposal_fact_of_same_owner", proposal, "fact_id", theirs.pk)
+    change("proposal_replaces_proposal_of_its_thread", proposal, "replaces_proposal_id", proposal_row(elsewhere).pk)
+    change("proposal_that_holds_is_whole", proposal, "text", "")
+    change("proposal_that_holds_is_whole", proposal, "kind", "event")
+    change("proposal_that_holds_is_whole", proposal, "aspect", "")
+    change("proposal_that_holds_is_whole", proposal, "tone", "")
+    copy_of("proposal_place_once", proposal, validation_error="no evidence")
+    mine = fact_row(alice, said)
+    refused(
+        "proposal_replaces_one",
+        "UPDATE shadow_shadowfactproposal SET replaces_fact_id = %s, replaces_proposal_id = id WHERE id = %s",
+        mine.pk,
+        proposal.pk,
+    )
+    rejected = proposal_row(said, validation_error="no evidence")
+    change("proposal_becomes_a_fact_if_it_holds", rejected, "fact_id", mine.pk)
+
+
+def test_a_proposal_that_holds_cites_its_own_conversation_whichever_row_is_written_last(
+    alice, said, elsewhere, foreign
+):
+    proposal = proposal_row(said)
+    row = proposal.evidence.get()
+    invented = Message.objects.latest("pk").pk + 1000
+    change("proposalevidence_of_its_own_thread", row, "message_id", elsewhere.pk)
+    copy_of("proposalevidence_of_its_own_thread", row, kind="max-accepted", accepted_by_id=elsewhere.pk)
+    outcome = {"kind": "observed-outcome", "message_id": None}
+    copy_of("proposalevidence_of_its_own_thread", row, **outcome, generation_id=elsewhere.generation_id)
+    with pytest.raises(IntegrityError, match="message_id"), transaction.atomic():
+        run("UPDATE shadow_shadowproposalevidence SET message_id = %s WHERE id = %s", invented, row.pk)
+        connection.check_constraints()
+    change("proposalevidence_message_of_same_owner", row, "message_id", foreign.pk)
+    copy_of("proposalevidence_accepted_by_of_same_owner", row, kind="max-accepted", accepted_by_id=foreign.pk)
+    copy_of("proposalevidence_generation_of_same_owner", row, **outcome, generation_id=foreign.generation_id)
+    refused("proposalevidence_of_its_own_thread", "DELETE FROM shadow_shadowproposalevidence WHERE id = %s", row.pk)
+    refused("proposalevidence_of_its_own_thread", "DELETE FROM threads_message WHERE id = %s", said.pk)
+    copy_of("proposal_cites_its_own_thread", proposal, position=1)
+    # What did not hold may name what there is, and cannot come to hold by dropping its error.
+    rejected = proposal_row(said, validation_error="of another conversation")
+    insert_copy(row, proposal_id=rejected.pk, message_id=elsewhere.pk)
+    change("proposal_cites_its_own_thread", rejected, "validation_error", "")
+
+
+def test_evidence_of_a_proposal_is_one_row_once(alice, bob, said, foreign):
+    row = proposal_row(said).evidence.get()
+    copy_of("proposalevidence_one_source", row, generation_id=said.generation_id)
+    copy_of("proposalevidence_one_source", row, message_id=None)
+    copy_of("proposalevidence_once", row)
+    copy_of("proposalevidence_accepted_says_where", row, accepted_by_id=said.pk)
+    refused(
+        "proposalevidence_owner_is_the_proposals",
+        "UPDATE shadow_shadowproposalevidence SET owner_id = %s, message_id = %s WHERE id = %s",
+        bob.pk,
+        foreign.pk,
+        row.pk,
+    )
+    verdict = ProposalReview.objects.create(proposal=row.proposal, owner=alice, reviewer=bob, verdict="correct")
+    change("proposalreview_owner_is_the_proposals", verdict, "owner_id", bob.pk)
+    change("proposalreview_known_verdict", verdict, "verdict", "maybe")
+
+
+def test_nothing_is_proposed_of_an_isolated_conversation_whichever_row_is_written_last(alice, said):
+    proposal = proposal_row(said)
+    isolated = thread_of(alice, scope="isolated")
+    there = run_row(isolated)
+    for error in ("", "no evidence"):
+        copy_of(
+            "proposal_never_of_an_isolated_thread",
+            proposal,
+            thread_id=isolated.pk,
+            run_id=there.pk,
+            validation_error=error,
+        )
+    refused(
+        "isolated_thread_has_no_proposals",
+        "UPDATE threads_thread SET scope = 'isolated', island_id = id WHERE id = %s",
+        said.thread_id,
+    )
+    lifecycle.narrow(said.thread, acting_user=alice, scope="isolated")
+    connection.check_constraints()
+    assert not ShadowFactProposal.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_isolating_a_conversation_waits_for_a_proposal_that_is_being_written(alice):
+    said = say(thread_of(alice), Message.Role.USER, "I like tea.")
+    writing = Elsewhere(lambda: proposal_row(said))
+    writing.began.wait(20)
+    isolating = Elsewhere(
+        lambda: run("UPDATE threads_thread SET scope = 'isolated', island_id = id WHERE id = %s", said.thread_id)
+    )
+    wait_until_blocked()
+    writing.finish()
+    isolating.finish()
+    assert refine(isolating.error, RULES).name == "isolated_thread_has_no_proposals"
+    assert live(said.thread).pk == said.generation_id
+
+
+def test_every_rule_is_driven_by_a_test():
+    source = Path(__file__).read_text()
+    assert [name for name in RULES if f'"{name}"' not in source] == []
