@@ -62,7 +62,11 @@ def _rows(title: Any, icon: str, app: str, model: str, permission: str = "") -> 
     }
 
 
-HEALTH, COSTS = OWN_PAGES = (reverse_lazy("admin:agent_health"), reverse_lazy("admin:llm_modelcall_costs"))
+HEALTH, COSTS, MEMORY = OWN_PAGES = (
+    reverse_lazy("admin:agent_health"),
+    reverse_lazy("admin:llm_modelcall_costs"),
+    reverse_lazy("admin:memory_fact_overview"),
+)
 
 NAVIGATION: list[dict[str, Any]] = [
     {
@@ -90,6 +94,20 @@ NAVIGATION: list[dict[str, Any]] = [
             _rows(_("Generations"), "layers", "threads", "generation"),
             _rows(_("Quotes"), "format_quote", "quotes", "givenquote"),
             _rows(_("Private text read"), "visibility", "threads", "privatereading"),
+        ],
+    },
+    {
+        "title": _("Memory"),
+        "items": [
+            {
+                "title": _("Coverage and use"),
+                "icon": "insights",
+                "link": MEMORY,
+                "permission": holds("memory.view_fact"),
+            },
+            _rows(_("Facts"), "psychology", "memory", "fact"),
+            _rows(_("Memory log"), "edit_note", "memory", "factlog"),
+            _rows(_("Episodes"), "auto_stories", "memory", "episode"),
         ],
     },
     {

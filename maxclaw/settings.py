@@ -93,6 +93,7 @@ DATABASES["default"] |= {
 
 INSTALLED_APPS = [
     "unfold.apps.BasicAppConfig",
+    "unfold.contrib.filters",
     "maxclaw.admin_app.MaxclawAdminConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",

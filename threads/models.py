@@ -247,6 +247,8 @@ class PrivateReading(models.Model):
         TURN_EVENT = "turn-event", _("turn event")
         OVERFLOW = "overflow", _("overflow")
         MODEL_CALL = "model-call", _("error of a model call")
+        FACT = "fact", _("fact")
+        FACT_LOG = "fact-log", _("reason in the memory log")
 
     reader = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+", verbose_name=_("read by")

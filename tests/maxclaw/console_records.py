@@ -19,9 +19,11 @@ from llm.models import ModelCall
 from llm.prices import Usage
 from maxclaw import clock, heartbeat
 from maxclaw.schedule import TICK_FUNCTION, ensure_schedule
+from memory.models import Episode, Fact, FactLog, FactUse
 from tests.llm.requests import opened
+from tests.memory.facts import fact_row
 from tests.threads.records import call_tool, exchange, give_result, say, thread_of
-from threads.models import Generation, PrivateReading, Thread
+from threads.models import Generation, Message, PrivateReading, Thread
 
 SECRET = "secret-5d1c"
 
@@ -67,9 +69,29 @@ def fill(owner: User, staff: User) -> Thread:
         report={"problems": [[f"{SECRET} where", f"{SECRET} why", ""]]},
     )
     PrivateReading.objects.create(reader=staff, owner=owner, thread=thread, what="conversation", first_id=1, last_id=2)
+    fill_memory(thread, first, staff)
     fill_server(staff)
     fill_calls(owner, thread)
     return thread
+
+
+def fill_memory(thread: Thread, words: Message, staff: User) -> None:
+    """A fact with its evidence, use and log, one that it superseded, and a reading of the conversation."""
+    said = {"applies_to": f"{SECRET} place", "project": f"{SECRET} project", "why": f"{SECRET} why"}
+    old, fact = (fact_row(thread.owner, words, f"{SECRET} remembered {number}", **said) for number in (1, 2))
+    Fact.objects.filter(pk=old.pk).update(superseded_by=fact, status="superseded")
+    FactUse.objects.create(fact=fact, owner=thread.owner, how="found", message=words)
+    FactUse.objects.create(fact=fact, owner=thread.owner, how="briefed", generation=words.generation)
+    FactLog.objects.create(
+        owner=thread.owner,
+        actor=staff,
+        writer="staff",
+        action="correct",
+        reason=f"{SECRET} reason",
+        before=[old.pk],
+        after=[fact.pk],
+    )
+    Episode.objects.create(owner=thread.owner, thread=thread, generation=words.generation, through_seq=words.pk)
 
 
 def quote_from(thread: Thread) -> dict[str, Any]:

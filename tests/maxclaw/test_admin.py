@@ -49,6 +49,7 @@ def pages():
     yield reverse("admin:agent_health")
     yield reverse("admin:llm_modelcall_costs")
     yield reverse("admin:llm_modelcall_costs") + "?days=7&by=purpose"
+    yield reverse("admin:memory_fact_overview") + "?days=7"
     for label in {model._meta.app_label for model in admin.site._registry}:
         yield reverse("admin:app_list", args=[label])
     for model, options in admin.site._registry.items():
@@ -108,12 +109,13 @@ def action_urls():
                 reverse(f"admin:{name_of(model)}_changelist")
                 + f"?action={action}&_selected_action={row and row.pk}&post=yes"
             )
-        for page in ("delete", "read", "password_change"):
+        for page in ("delete", "read", "password_change", "retire", "restore", "correct"):
             if row is not None:
                 try:
                     yield reverse(f"admin:{name_of(model)}_{page}", args=[row.pk]) + "?post=yes&username=alice&after=1"
                 except NoReverseMatch:
                     continue
+    yield reverse("admin:memory_fact_merge") + "?reason=because&text=words"
     for user in User.objects.all():
         yield reverse("admin:accounts_user_delete", args=[user.pk]) + f"?post=yes&username={user.username}"
         yield reverse("admin:auth_user_password_change", args=[user.pk]) + "?password1=x&password2=x"

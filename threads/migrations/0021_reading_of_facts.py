@@ -1,0 +1,31 @@
+from django.db import migrations, models
+
+
+class Migration(migrations.Migration):
+    """What is remembered, and why it was changed, is private text too."""
+
+    dependencies = [("threads", "0020_rows_with_their_owner")]
+
+    operations = [
+        migrations.AlterField(
+            model_name="privatereading",
+            name="what",
+            field=models.CharField(
+                choices=[
+                    ("conversation", "part of a conversation"),
+                    ("message", "message"),
+                    ("generation", "opening and summary of a generation"),
+                    ("turn", "turn"),
+                    ("tool-call", "tool call"),
+                    ("inbox-item", "waiting item"),
+                    ("turn-event", "turn event"),
+                    ("overflow", "overflow"),
+                    ("model-call", "error of a model call"),
+                    ("fact", "fact"),
+                    ("fact-log", "reason in the memory log"),
+                ],
+                max_length=20,
+                verbose_name="what",
+            ),
+        ),
+    ]
