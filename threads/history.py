@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from maxclaw.text import head, head_and_tail
+from threads.access import parse_message_id
 from threads.models import Generation, Message, Thread
 from threads.visibility import Level, Viewer, can_flow
 
@@ -11,7 +12,14 @@ ROW_MAX_CHARS = 2_000
 ROWS_PER_PAGE = 60
 TITLE_MAX_CHARS = 120
 
-NOT_FOUND = "There is no such conversation."
+NOT_FOUND = (
+    "There is no such conversation. Give a channel or generation that the opening of your context, a search result or "
+    "a quote has shown; search_memory also searches without a channel."
+)
+NO_SUCH_BEFORE = (
+    "before={before} is no message of this conversation that can be read. Give an id that one of its pages has shown, "
+    "or leave `before` out to start from the newest message."
+)
 ROLE_NAMES = {
     Message.Role.USER: "user",
     Message.Role.ASSISTANT: "assistant",
@@ -38,7 +46,8 @@ def read_page(
 ) -> HistoryPage:
     """The newest rows older than message `before`, oldest first, of one conversation or one generation.
 
-    Rows that were rewound, hidden from the model, or written by the framework are left out. Raises HistoryRefused.
+    Rows that were rewound, hidden from the model, or written by the framework are left out. Raises HistoryRefused,
+    also for a `before` that is none of the rows of the conversation that are shown.
     """
     thread, generation = _find(viewer, channel, generation_id)
     check_readable(viewer, thread)
@@ -46,10 +55,13 @@ def read_page(
     rows = rows.exclude(left_because=Message.LeftBecause.SUPERSEDED).exclude(
         role=Message.Role.EVENT, meta__source="framework"
     )
+    if before is not None:
+        number = parse_message_id(before)
+        if number is None or not rows.filter(pk=number).exists():
+            raise HistoryRefused(NO_SUCH_BEFORE.format(before=before))
+        rows = rows.filter(pk__lt=number)
     if generation is not None:
         rows = rows.filter(generation=generation)
-    if before is not None:
-        rows = rows.filter(pk__lt=before)
     newest = list(rows.select_related("generation").order_by("-id")[: ROWS_PER_PAGE + 1])
     return _page(thread, newest)
 

@@ -1,17 +1,27 @@
 """Searching by meaning and by words at once, within what the viewer may see."""
 
+import re
+
 import numpy as np
 import pytest
 from asgiref.sync import async_to_sync
+from django.db import transaction
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from accounts.models import User
 from llm import embedding
 from maxclaw import clock
 from memory import embedding_work, meaning_range, searching
 from memory.meaning_search import meaning_search, needles_of
 from memory.models import MessageChunk
+from tests.threads.conversation import Conversation
 from tests.threads.records import call_tool, exchange, give_result, say, thread_of
+from tests.threads.test_literal_search import shown_by_hand
+from tests.threads.test_verification import STEP, take_step
 from threads.copying import fork, rewind
 from threads.history import SEARCH_RESULT_MAX_CHARS, HistoryRefused
+from threads.literal_search import literal_search
 from threads.models import Message, Thread
 from threads.visibility import Viewer
 
@@ -30,6 +40,39 @@ def by_meaning(viewer, query, channel=None):
     reach = meaning_range.reach(viewer, channel)
     vector, threshold = meaning_range.vector_of(query, reach.model, reach.category)
     return meaning_search(reach, query, vector, threshold)
+
+
+@settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(steps=st.lists(STEP, min_size=3, max_size=12), long=st.booleans())
+def test_nothing_invisible_is_ever_in_a_result(db, steps, long):
+    class Undone(Exception):
+        pass
+
+    padding = " padding" * 300 if long else ""
+    with pytest.raises(Undone), transaction.atomic():
+        conversations = [Conversation(User.objects.create(username="somebody"))]
+        # Whatever else happened, something was rewound.
+        for step in [*steps, steps[0] | {"action": "say"}, steps[0] | {"action": "rewind"}]:
+            take_step(conversations, step | {"text": f"needle {step['text']}{padding}"})
+        embed(*(conversation.thread for conversation in conversations))
+        visible = [set(shown_by_hand(conversation.thread, "", False)) for conversation in conversations]
+        for conversation, ids in zip(conversations, visible, strict=True):
+            viewer, channel = Viewer.of_thread(conversation.thread), conversation.thread.channel
+            literal = literal_search(viewer, channel, "needle")
+            here, anywhere = by_meaning(viewer, "needle", channel), by_meaning(viewer, "needle")
+            text = searching.result_text("needle", here, [], literal, channel)
+            assert len(text) <= SEARCH_RESULT_MAX_CHARS
+            assert ids_in(text) <= ids
+            assert ids_in(searching.result_text("needle", anywhere, [])) <= set().union(*visible)
+            holding = shown_by_hand(conversation.thread, "needle", False)
+            assert bool(ids_in(text)) == bool(holding), "what is visible is found"
+        raise Undone
+
+
+def ids_in(text):
+    return {
+        int(number) for number in re.findall(r"(?:^|\[)m:(\d+)\]? (?:user|assistant|tool result|event)", text, re.M)
+    }
 
 
 def test_words_of_another_language_are_found_by_what_they_mean(alice):

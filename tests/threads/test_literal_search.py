@@ -456,6 +456,20 @@ def test_any_piece_of_any_text_is_found(thread, text, data, padding):
 
 
 @settings(max_examples=30, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(
+    text=st.text(st.sampled_from("中文长沙日本ไทยງຊ漢かカ𠀀"), min_size=2, max_size=9),
+    place=st.integers(0, 7),
+    padding=st.sampled_from(["", "word", "长" * 900]),
+)
+def test_two_signs_are_found_in_a_script_without_spaces(thread, text, place, padding):
+    row = say(thread, "user", f"{padding}{text}{padding}")
+    place = min(place, len(text) - 2)
+    result = search(thread, text[place : place + 2])
+    assert result.hits[0].message_id == row.pk
+    assert text[place : place + 2] in result.hits[0].window.text
+
+
+@settings(max_examples=30, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(steps=st.lists(STEP, min_size=3, max_size=14), long=st.booleans(), only_cold=st.booleans())
 def test_what_is_found_is_what_may_be_shown(db, steps, long, only_cold):
     class Undone(Exception):

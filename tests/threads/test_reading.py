@@ -8,7 +8,7 @@ from agent.registry import ToolContext, ToolError, get
 from maxclaw import clock
 from tests.threads.records import call_tool, exchange, give_result, say, thread_of
 from threads import copying
-from threads.history import SEARCH_RESULT_MAX_CHARS, HistoryRefused
+from threads.history import NO_SUCH_BEFORE, SEARCH_RESULT_MAX_CHARS, HistoryRefused, read_page
 from threads.literal_search import literal_search
 from threads.models import Message
 from threads.reading import message_context_read
@@ -158,3 +158,19 @@ def test_the_tool_reads_for_the_thread_that_calls(alice, bob):
     assert tool.objection({"message_id": 1, "offset": -1})
     assert tool.objection({}) is not None
     assert Message.objects.count() == 2
+
+
+def test_a_page_of_history_starts_from_a_message_that_it_may_show(alice, bob):
+    thread, other, foreign = thread_of(alice), thread_of(alice), thread_of(bob)
+    _first, answer = exchange(thread, "first", "answer")
+    elsewhere, theirs = say(other, "user", "elsewhere"), say(foreign, "user", "theirs")
+    gone, _answer = exchange(thread, "gone", "too")
+    hidden = say(thread, "event", "hidden", model_visible=False)
+    copying.rewind(thread, answer, acting_user=alice)
+    viewer = Viewer.of_thread(thread)
+    page = read_page(viewer, channel=thread.channel, before=answer.pk)
+    assert "first" in page.text and "answer" not in page.text
+    for before in (elsewhere.pk, theirs.pk, gone.pk, hidden.pk, 10**9, 0, -1, 10**30):
+        with pytest.raises(HistoryRefused) as refused:
+            read_page(viewer, channel=thread.channel, before=before)
+        assert str(refused.value) == NO_SUCH_BEFORE.format(before=before)
