@@ -1,4 +1,4 @@
-"""Changing the embedding model: every chunk is embedded anew while the old vectors answer; then the old ones go.
+"""Changing the embedding model: all is embedded anew while the old vectors answer; then the old ones go.
 
 What is done stands in rows, so it can be stopped and taken up again, and workers may help: the minute tick embeds what
 the configured model lacks, whether anybody waits for it or not.
@@ -11,7 +11,7 @@ from django.db import transaction
 
 from llm import embedding
 from maxclaw import clock
-from memory import embedding_work
+from memory import embedding_work, fact_embedding
 from memory.models import EmbeddedThread, MessageChunk
 
 DROPPED_AT_ONCE = 5_000
@@ -21,16 +21,18 @@ TOLD_EVERY_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class Progress:
-    """How far it is: threads that the configured model has yet to look at, its chunks, and those of other models."""
+    """How far it is: threads that the configured model has yet to look at, its chunks, and those of other models; facts
+    that it has yet to embed."""
 
     model: str
     pending: int
     chunks: int
     old_chunks: int
+    pending_facts: int
 
     @property
     def is_done(self) -> bool:
-        return not self.pending and not self.old_chunks
+        return not self.pending and not self.old_chunks and not self.pending_facts
 
 
 def progress() -> Progress:
@@ -42,6 +44,7 @@ def progress() -> Progress:
         pending=len(embedding_work.pending_threads(backend, PENDING_MAX, claimed=True)),
         chunks=MessageChunk.objects.filter(model=name).count(),
         old_chunks=MessageChunk.objects.exclude(model=name).count(),
+        pending_facts=fact_embedding.pending_facts(backend).count(),
     )
 
 
@@ -50,6 +53,9 @@ def reembed(tell: Callable[[Progress], None]) -> Progress:
     when nothing is missing. Raises EmbeddingError where the backend does not answer at all."""
     backend = embedding.configured()
     backend.embed(["Is anybody there?"])
+    # A fact has one vector: the old one answers until the new one takes its place.
+    while fact_embedding.embed_facts(backend=backend):
+        tell(progress())
     while pending := embedding_work.pending_threads(backend):
         before = progress()
         tell(before)

@@ -1,4 +1,4 @@
-"""`manage.py reembed`: embed every message by the configured model, then drop the vectors of the one before."""
+"""`manage.py reembed`: embed messages and facts by the configured model, then drop the vectors of the one before."""
 
 from typing import Any
 
@@ -11,8 +11,8 @@ from memory.reembedding import Progress
 
 class Command(BaseCommand):
     help = (
-        "Embed every message by the embedding model that the settings name, while the vectors of the one before still "
-        "answer; drop those at the end. May be stopped and started again; workers go on with it meanwhile."
+        "Embed every message and fact by the embedding model that the settings name, while the vectors of the one "
+        "before still answer; drop those at the end. May be stopped and started again; workers go on with it meanwhile."
     )
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -30,11 +30,15 @@ class Command(BaseCommand):
             raise CommandError("Stopped. What is done stays; start it again to go on.") from None
         self._tell(end)
         if not end.is_done:
-            raise CommandError(f"{end.pending:,} conversations are not embedded yet; run it again later.")
+            raise CommandError(f"{_left(end)} are not embedded yet; run it again later.")
 
     def _tell(self, progress: Progress) -> None:
         others = f"; {progress.old_chunks:,} of other models still answer" if progress.old_chunks else ""
         self.stdout.write(
-            f"{progress.model}: {progress.chunks:,} chunks embedded, {progress.pending:,} conversations to look at"
-            f"{others}"
+            f"{progress.model}: {progress.chunks:,} chunks embedded, {_left(progress)} to look at{others}"
         )
+
+
+def _left(progress: Progress) -> str:
+    facts = f" and {progress.pending_facts:,} facts" if progress.pending_facts else ""
+    return f"{progress.pending:,} conversations{facts}"
