@@ -106,12 +106,16 @@ def check(
 
 def standing_evidence() -> QuerySet[FactEvidence]:
     """Evidence that still proves something: its words were not rewound, or a copy of them in the same conversation
-    stands (`_stands` in a query)."""
-    return FactEvidence.objects.filter(~_rewound("message_id", "message") & ~_rewound("accepted_by_id", "accepted_by"))
+    stands (`_stands` in a query), and its conversation is in sight."""
+    deleted = Q(message__thread__deleted__isnull=False) | Q(generation__thread__deleted__isnull=False)
+    return FactEvidence.objects.filter(
+        ~deleted & ~_rewound("message_id", "message") & ~_rewound("accepted_by_id", "accepted_by")
+    )
 
 
 def stale_facts(facts: QuerySet[Fact]) -> QuerySet[Fact]:
-    """Those of some facts that rest on rewound words alone. One imported without evidence is not stale for that."""
+    """Those of some facts that rest on rewound words alone, or on a conversation that was deleted and may come back.
+    One imported without evidence is not stale for that."""
     return facts.exclude(Exists(standing_evidence().filter(fact_id=OuterRef("pk")))).exclude(
         Q(legacy=True) & ~Exists(FactEvidence.objects.filter(fact_id=OuterRef("pk")))
     )
@@ -126,7 +130,7 @@ def fresh_facts(facts: QuerySet[Fact]) -> QuerySet[Fact]:
 
 
 def is_stale(fact: Fact) -> bool:
-    """Whether a fact rests on rewound words alone: it is shown as such, and briefs nobody."""
+    """Whether nothing stands any more on which a fact rests: it is shown as such, and briefs nobody."""
     return stale_facts(Fact.objects.filter(pk=fact.pk)).exists()
 
 

@@ -334,6 +334,16 @@ def test_a_fact_that_rests_on_rewound_words_alone_is_stale(alice, thread):
     assert fresh() == everything
 
 
+def test_a_fact_of_a_deleted_conversation_is_stale_until_it_is_back(alice, thread):
+    fact = remember(say(thread, Message.Role.USER, "I like tea.")).fact
+    outcome = fact_row(alice, text="It worked.", kind="event", aspect="")
+    outcome.evidence.create(owner=alice, kind="observed-outcome", generation=live(thread))
+    Thread.objects.filter(pk=thread.pk).update(deleted=clock.now())
+    assert fresh() == set()
+    Thread.objects.filter(pk=thread.pk).update(deleted=None)
+    assert fresh() == {fact, outcome}
+
+
 def fresh():
     found: QuerySet[Fact] = evidence.fresh_facts(Fact.objects.all())
     return set(found)
