@@ -39,6 +39,10 @@ export class Conversation {
     this.asked = null;
     const after = this.state && !this.state.stale ? this.state.event : null;
     this.connection.send({ type: "open", channel: this.channel, after });
+    this.sendPending();
+  }
+
+  sendPending() {
     for (const item of this.pending) if (!item.byRequest) this.transmit(item);
   }
 

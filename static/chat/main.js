@@ -389,6 +389,7 @@ function onOpen() {
   signedOut = false;
   alerts.hide("signed-out");
   current?.open();
+  for (const conversation of kept.values()) if (conversation !== current) conversation.sendPending();
 }
 
 function onState(name) {

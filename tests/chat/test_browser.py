@@ -203,7 +203,7 @@ def test_words_too_long_for_a_frame_go_another_way(open_page, alice, emulator, s
 
 
 def test_a_server_that_goes_away_and_comes_back_is_caught_up_with(server, open_tab, alice, emulator):
-    thread = create_thread(alice, title="Boats")
+    thread, other = create_thread(alice, title="Boats"), create_thread(alice, title="Lakes")
     tab = open_tab(server, alice)
     page = tab.page
     page.goto(f"{server.url}/c/{thread.channel}/")
@@ -212,10 +212,14 @@ def test_a_server_that_goes_away_and_comes_back_is_caught_up_with(server, open_t
     expect(page.locator(".from-user .bubble")).to_have_text("before")
     server.stop()
     expect(page.locator("#connection")).to_contain_text("Reconnecting")
+    page.locator("#conversations a", has_text="Lakes").click()
+    write(page, "for the other one")
+    page.locator("#conversations a", has_text="Boats").click()
     write(page, "written while it was away")
     expect(page.locator('[data-fate="sending"]')).to_contain_text("written while it was away")
     for number in range(5):
         say(thread, f"missed {number}")
+    emulator.answer(emulated.text("Back again."))
     emulator.answer(emulated.text("Back again."))
     with running_server(server.port):
         connected(page)
@@ -223,6 +227,14 @@ def test_a_server_that_goes_away_and_comes_back_is_caught_up_with(server, open_t
         expected = ["before", *(f"missed {number}" for number in range(5)), "written while it was away"]
         assert page.locator(".from-user .bubble").all_inner_texts() == expected
         expect(page.locator("[data-fate]")).to_have_count(0)
+        # So does what waited in a conversation that is not open.
+        for _look in range(200):
+            if Message.objects.filter(thread=other, role="assistant").exclude(meta__state="streaming").exists():
+                break
+            page.wait_for_timeout(50)
+        assert list(Message.objects.filter(thread=other, role="user").values_list("text", flat=True)) == [
+            "for the other one"
+        ]
         page.close()
     tab.problems.clear()  # the browser's own words about a server that is not there
 
