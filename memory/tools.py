@@ -1,11 +1,14 @@
-"""The tool with which a model looks for old words."""
+"""The tools with which a model looks for old words, and remembers what it was asked to."""
 
 from typing import Any
 
 from agent.registry import ToolContext, ToolError, ToolOutput, tool
 from agent.tools import calling_thread
 from maxclaw.database_threads import in_database
-from memory import searching
+from memory import remembering, routing, searching
+from memory.fact_arguments import FACT, FACT_REQUIRED, ID
+from memory.models import Fact
+from memory.refusals import FactRefused
 from threads.history import HistoryRefused
 from threads.visibility import Viewer
 
@@ -39,3 +42,24 @@ async def search_memory(context: ToolContext, arguments: dict[str, Any]) -> Tool
     except HistoryRefused as refusal:
         raise ToolError(str(refusal)) from None
     return ToolOutput(found.text)
+
+
+@tool(
+    name="remember",
+    description=routing.render_for(routing.REMEMBER),
+    parameters={
+        "type": "object",
+        "properties": {
+            **FACT,
+            "kind": {"enum": [Fact.Kind.ABOUT_USER, Fact.Kind.EVENT]},
+            "replaces": ID | {"description": "the fact that changes: one on the same thing with the same applies_to"},
+        },
+        "required": FACT_REQUIRED,
+        "additionalProperties": False,
+    },
+)
+def remember(context: ToolContext, arguments: dict[str, Any]) -> ToolOutput:
+    try:
+        return ToolOutput(remembering.remember(context, arguments))
+    except FactRefused as refusal:
+        raise ToolError(str(refusal)) from None
