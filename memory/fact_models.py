@@ -186,6 +186,7 @@ class Episode(models.Model):
     """One reading of a stretch of a conversation by the steward: up to message `through_seq` of a generation."""
 
     class Outcome(models.TextChoices):
+        RUNNING = "running", _("being read")
         DONE = "done", _("read")
         FAILED = "failed", _("failed")
 
@@ -200,8 +201,17 @@ class Episode(models.Model):
     class Meta:
         verbose_name = _("episode")
         verbose_name_plural = _("episodes")
-        constraints = [models.UniqueConstraint(fields=["id", "owner"], name="episode_id_with_owner")]
-        indexes = [models.Index(fields=["generation", "-id"], name="episode_generation")]
+        constraints = [
+            models.UniqueConstraint(fields=["id", "owner"], name="episode_id_with_owner"),
+            models.UniqueConstraint(
+                fields=["thread"], condition=Q(outcome="running"), name="episode_one_running_per_thread"
+            ),
+        ]
+        indexes = [
+            models.Index(fields=["generation", "-id"], name="episode_generation"),
+            # How far a conversation was read.
+            models.Index(fields=["thread", "-through_seq"], name="episode_thread_reached", condition=Q(outcome="done")),
+        ]
 
     def __str__(self) -> str:
         return f"episode {self.pk}"
@@ -232,6 +242,7 @@ class FactLog(models.Model):
         CORRECT = "correct", _("corrected")
         REPLACE = "replace", _("replaced")
         FORGET = "forget", _("forgotten")
+        TRIAGE = "triage", _("looked through")
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     actor = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")

@@ -10,6 +10,7 @@ from typing import Any
 
 from llm.emulator.mind import phrases
 from llm.emulator.mind.facts import propose_facts, wants_facts
+from llm.emulator.mind.judging import judge_facts, wants_verdicts
 from llm.emulator.mind.phrases import quote, say
 from llm.emulator.mind.reading import Conversation, read
 from llm.emulator.mind.recall import recall
@@ -39,6 +40,8 @@ def _apply_rules(conversation: Conversation) -> tuple[list[Any], str]:
     chinese = is_chinese(asked)
     if wants_facts(conversation):
         return propose_facts(conversation, chinese)
+    if wants_verdicts(conversation):
+        return judge_facts(conversation)
     if wants_summary(conversation):
         return summarize(conversation)
     if conversation.request.output_format is not None:

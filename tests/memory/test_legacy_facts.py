@@ -1,0 +1,135 @@
+"""Facts kept elsewhere: imported without evidence, then sorted."""
+
+import json
+
+import pytest
+from asgiref.sync import async_to_sync
+from django.core.management import CommandError, call_command
+
+from llm.emulator.client import tool_use
+from llm.models import ModelCall
+from memory import legacy_import, triage
+from memory.models import Fact, FactEvidence, FactLog
+from tests.threads.records import exchange, thread_of
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+run_triage = async_to_sync(triage.triage)
+
+
+@pytest.fixture
+def facts_file(tmp_path):
+    def write(*lines):
+        path = tmp_path / "facts.jsonl"
+        path.write_text("\n".join(line if isinstance(line, str) else json.dumps(line) for line in lines))
+        return str(path)
+
+    return write
+
+
+def test_lines_become_legacy_facts_once_and_broken_ones_are_reported(alice, facts_file, capsys, monkeypatch):
+    monkeypatch.setattr(legacy_import, "BATCH_LINES", 3)
+    path = facts_file(
+        {"text": "I prefer tea in the morning.", "aspect": "preference", "tone": "decision", "applies_to": "mornings"},
+        "",
+        {"text": "I prefer  TEA in the morning", "aspect": "preference", "applies_to": "Mornings"},
+        {"text": "I prefer tea in the morning.", "aspect": "preference", "applies_to": "evenings"},
+        {"text": "We refused plan A because of the noise.", "kind": "event", "created": "2023-05-08T13:56:00+02:00"},
+        "{broken",
+        {"text": " "},
+        {"text": "x", "kind": "secret"},
+        {"text": "x", "tone": 3},
+        {"text": "The key is sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789ABCD"},
+        {"text": "x", "created": "tomorrow"},
+        {"text": "x", "created": "2999-01-01"},
+        "[1]",
+    )
+    call_command("import_facts", path, user="alice")
+    said, problems = capsys.readouterr()
+    assert "12 lines, 3 facts added, 1 known before, 8 broken." in said
+    assert [f"line {number}:" in problems for number in (6, 7, 8, 9, 10, 11, 12, 13)] == [True] * 8
+    facts = list(Fact.objects.order_by("pk").values_list("text", "applies_to", "kind", "aspect", "tone", "legacy"))
+    assert facts == [
+        ("I prefer tea in the morning.", "mornings", "about-user", "preference", "decision", True),
+        ("I prefer tea in the morning.", "evenings", "about-user", "preference", "remark", True),
+        ("We refused plan A because of the noise.", "", "event", "", "remark", True),
+    ]
+    assert Fact.objects.get(kind="event").created.isoformat() == "2023-05-08T11:56:00+00:00"
+    Fact.objects.filter(kind="event").update(status="retired")
+    call_command("import_facts", path, user="alice")
+    assert "0 facts added, 4 known before" in capsys.readouterr().out
+    assert Fact.objects.count() == 3
+    for user, lines in (("nobody", path), ("alice", facts_file(""))):
+        with pytest.raises(CommandError):
+            call_command("import_facts", lines, user=user)
+
+
+def imported(owner, *texts, **more):
+    lines = [json.dumps({"text": text, **more}).encode() for text in texts]
+    legacy_import.import_facts(owner, lines, on_problem=lambda number, why: pytest.fail(f"{number}: {why}"))
+
+
+def statuses():
+    return dict(Fact.objects.order_by("pk").values_list("text", "status"))
+
+
+def test_triage_retires_rewrites_and_leaves_and_the_second_time_changes_nothing(emulator, alice, bob, capsys):
+    imported(
+        alice,
+        "The server is deployed from commit 1a2b3c4.",
+        "I prefer tea in the morning.",
+        "The recipe for releases is documented in docs/release.md",
+        "She likes long walks by the sea.",
+        "我喜欢安静的早晨。",
+        "Do I want to move to Porto?",
+    )
+    imported(bob, "I prefer tea in the morning.")
+    said, _answer = exchange(thread_of(alice), "As I said, I PREFER tea in the morning, always. 我喜欢安静的早晨。")
+    exchange(thread_of(alice), "Do I want to move to Porto? The server is deployed from commit 1a2b3c4.")
+    exchange(thread_of(alice, scope="isolated"), "She likes long walks by the sea.")
+    exchange(thread_of(bob), "She likes long walks by the sea.")
+    call_command("triage_facts", user="alice")
+    report, progress = capsys.readouterr()
+    assert "6 facts: 1 out of scope and retired, 2 found again in the person's own words, 1 pointers left" in report
+    assert "2 others left, 0 not judged." in report
+    assert "6 of 6 facts looked through" in progress
+    old = {fact.text: fact for fact in Fact.objects.filter(owner=alice, legacy=True)}
+    assert {text: fact.status for text, fact in old.items()} == {
+        "The server is deployed from commit 1a2b3c4.": "retired",
+        "I prefer tea in the morning.": "superseded",
+        "The recipe for releases is documented in docs/release.md": "active",
+        "She likes long walks by the sea.": "active",
+        "我喜欢安静的早晨。": "superseded",
+        "Do I want to move to Porto?": "active",
+    }
+    for fact in Fact.objects.filter(owner=alice, legacy=False):
+        [proof] = fact.evidence.all()
+        assert (proof.kind, proof.message_id, fact.status) == ("max-stated", said.pk, "active")
+    assert Fact.objects.filter(owner=bob, legacy=True, status="active").count() == 1
+    # Again: no call, no change.
+    before = [list(model.objects.order_by("pk").values()) for model in (Fact, FactEvidence, FactLog, ModelCall)]
+    call_command("triage_facts", user="alice")
+    assert "3 facts: 0 out of scope and retired, 0 found again" in capsys.readouterr().out
+    assert [list(model.objects.order_by("pk").values()) for model in (Fact, FactEvidence, FactLog, ModelCall)] == before
+
+
+def test_triage_goes_on_where_it_stopped_and_asks_again_of_what_was_not_judged(emulator, alice, monkeypatch, settings):
+    monkeypatch.setattr(triage, "PAGE_FACTS", 2)
+    settings.MODEL_RETRIES = 0
+    imported(alice, "It was deployed on port 80.", "I like rain.", "I like snow.", "I like hail.")
+    ids = sorted(Fact.objects.values_list("pk", flat=True))
+    emulator.answer(tool_use("judge_facts", {"verdicts": [{"fact_id": f"f:{ids[0]}", "verdict": "out-of-scope"}]}))
+    emulator.fault("status", status=400, times=-1, match={"contains": "I like snow"})
+    with pytest.raises(CommandError, match="Run it again"):
+        call_command("triage_facts", user="alice")
+    assert list(statuses().values()) == ["retired", "active", "active", "active"]
+    emulator.reset()
+    report = run_triage(alice)
+    assert (report.seen, report.left, report.unjudged, report.retired) == (3, 3, 0, 0)
+    calls = ModelCall.objects.count()
+    assert run_triage(alice).left == 3
+    assert ModelCall.objects.count() == calls
+    settings.BUDGET_USER_TOKENS = 1
+    imported(alice, "I like fog.")
+    with pytest.raises(CommandError, match="budget"):
+        call_command("triage_facts", user="alice")
