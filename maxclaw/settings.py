@@ -71,6 +71,7 @@ try:
                     f"MAXCLAW_EMBEDDING_{name} must be set where MAXCLAW_EMBEDDING_URL names an embedding server."
                 )
     MEMORY_ANSWER = env.choice("MAXCLAW_MEMORY_ANSWER", "list", {"list", "synthesize"})
+    MEMORY_WRITER = env.choice("MAXCLAW_MEMORY_WRITER", "steward", {"steward", "shadow"})
     BUDGET_USER_TOKENS = env.number("MAXCLAW_BUDGET_USER_TOKENS", 2_000_000)
     BUDGET_USER_DOLLARS = env.fraction("MAXCLAW_BUDGET_USER_DOLLARS", 2.0)
     BUDGET_SERVER_TOKENS = env.number("MAXCLAW_BUDGET_SERVER_TOKENS", 20_000_000)

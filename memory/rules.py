@@ -35,6 +35,7 @@ RULES: dict[str, Promise] = {
     "factevidence_message_of_same_owner": _("Evidence is a message of the fact's owner."),
     "factevidence_generation_of_same_owner": _("Evidence is a generation of the fact's owner."),
     "factevidence_accepted_by_of_same_owner": _("A fact is accepted by its owner."),
+    "episode_one_running_per_thread": _("A conversation is read by one reader at a time."),
     "factuse_one_source": _("A fact was used by a message or a generation."),
     "factuse_once": _("The same use of a fact is counted once."),
     "factuse_owner_is_the_facts": _("A use belongs to the owner of the fact."),

@@ -1,6 +1,8 @@
 """Entry points of the background queue: a few lines each."""
 
-from memory import embedding_work, fact_embedding
+from asgiref.sync import async_to_sync
+
+from memory import embedding_work, fact_embedding, steward
 
 
 def embed_thread(thread_id: int) -> int:
@@ -16,3 +18,8 @@ def catch_up() -> int:
 def embed_facts(owner_id: int | None = None) -> int:
     """Embed what facts lack, of one owner or of all. Returns how many got a vector."""
     return fact_embedding.embed_facts(owner_id)
+
+
+def read_for_memory(thorough: bool = False) -> int:
+    """Read what is due. Returns how many pages were read."""
+    return async_to_sync(steward.drain)(thorough=thorough)

@@ -6,7 +6,8 @@ from django_q.tasks import async_task
 
 from agent.ticking import every_minute
 from llm import embedding
-from memory import embedding_work, fact_embedding
+from maxclaw import clock
+from memory import embedding_work, fact_embedding, steward_work
 
 
 @every_minute("embed what is missing")
@@ -17,3 +18,13 @@ def embed_what_is_missing(_intended: datetime) -> None:
         async_task("memory.tasks.catch_up")
     if fact_embedding.pending_facts(backend).exists():
         async_task("memory.tasks.embed_facts")
+
+
+@every_minute("read conversations for memory")
+def read_conversations_for_memory(intended: datetime) -> None:
+    """Conversations at rest and generations that ended are read by the steward; once an hour every row is looked at."""
+    now = clock.now()
+    steward_work.sweep(now)
+    thorough = intended.minute == 0
+    if steward_work.due_threads(now, 1, thorough=thorough):
+        async_task("memory.tasks.read_for_memory", thorough)

@@ -3,7 +3,7 @@
 import pytest
 
 from agent import prompts, registry
-from memory import routing
+from memory import routing, steward_prompt, triage
 
 EVERYWHERE = (
     "a preference, a decision or a correction",
@@ -65,3 +65,10 @@ def test_prompts_differ_in_their_first_paragraph_alone():
 def test_only_tools_that_exist_are_named():
     names = {sink.written_with for sink in routing.SINKS} - {""}
     assert names <= {tool.name for tool in registry.all_tools()}
+
+
+def test_each_writer_reads_what_is_rendered_for_it():
+    assert registry.get("remember").description == routing.render_for(routing.REMEMBER)
+    assert routing.render_for(routing.STEWARD) in steward_prompt.system()
+    assert routing.render_for(routing.TRIAGE) in triage.system()
+    assert "m:" not in steward_prompt.system()  # the tag is stripped where evidence is read, and not spoken of

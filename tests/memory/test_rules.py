@@ -184,6 +184,13 @@ def test_what_is_kept_beside_messages_is_of_their_owner(alice, bob, said):
     change("embeddedthread_claim_ends", done, "claim", "12345678-1234-5678-1234-567812345678")
 
 
+def test_a_conversation_is_read_by_one_reader_at_a_time(alice, said):
+    values = {"owner": alice, "thread": said.thread, "generation": said.generation, "through_seq": said.pk}
+    Episode.objects.create(outcome="failed", **values)
+    reading = Episode.objects.create(outcome="running", **values)
+    copy_of("episode_one_running_per_thread", reading)
+
+
 def test_every_rule_is_driven_by_a_test():
     source = Path(__file__).read_text()
     assert [name for name in RULES if f'"{name}"' not in source] == []

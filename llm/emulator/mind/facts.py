@@ -13,6 +13,8 @@ from llm.emulator.mind.schemas import fill
 from llm.emulator.mind.words import is_question, sentences, shorten
 
 PROPOSE = "shadow_memory_propose"
+# The steward's: a call for each fact, and one in the place of an older fact.
+WRITE, REPLACE = "write_fact", "replace_fact"
 FACTS_MAX = 20
 FACT_MAX_CHARS = 300
 APPLIES_MAX_CHARS = 60
@@ -44,6 +46,13 @@ _DAYS = {
     re.compile(r"\byesterday\b|昨天", re.I): -1,
     re.compile(r"\btomorrow\b|明天", re.I): 1,
 }
+# What a person has one of: the fact applies to that, whatever follows, and a later one takes its place.
+_HAS_ONE = re.compile(
+    r"\bi (?:live|work|study)\b|\bmy [a-z]+(?: [a-z]+)? (?:is|lives?|works?)\b|\bcall me\b"
+    r"|我(?:叫|住)|我的.{1,10}(?:是|叫|在)",
+    re.IGNORECASE,
+)
+_KNOWN_LINE = re.compile(r"f:(\d+) \[.*?applies to: (.*?)(?:\]|; project:|; its words)")
 _ASKED_TO_PROPOSE = re.compile(r"\bpropose\b|worth remembering|提议|值得记", re.IGNORECASE)
 
 
@@ -59,7 +68,10 @@ class FoundFact:
 
 
 def wants_facts(conversation: Conversation) -> bool:
-    """Whether facts are to be proposed: the tool for it is the only one, is demanded, or the words ask for it."""
+    """Whether facts are to be proposed: the tool for it is the only one, is demanded, or the words ask for it. The tool
+    that writes them is offered to nobody but the steward."""
+    if WRITE in conversation.tools:
+        return True
     if PROPOSE not in conversation.tools or conversation.calls:
         return False
     alone = len(conversation.tools) == 1 or conversation.request.tool_choice["name"] == PROPOSE
@@ -71,7 +83,12 @@ def propose_facts(conversation: Conversation, chinese: bool) -> tuple[list[Any],
 
     Returns (blocks, rule).
     """
+    if WRITE in conversation.tools and conversation.calls:
+        kept = sum(not call.result.is_error for call in conversation.calls)
+        return [say(phrases.FACTS_WRITTEN, chinese, kept=kept)], "the facts are written"
     found = list(find_facts(conversation))[:FACTS_MAX]
+    if found and WRITE in conversation.tools:
+        return [_call(conversation, fact) for fact in found], f"{len(found)} sentences are facts by rule"
     if not found:
         return [say(phrases.NO_FACTS, chinese)], "no sentence of the user's is a fact by rule"
     arguments = _arguments(conversation.tools[PROPOSE], found)
@@ -102,7 +119,8 @@ def _fact(sentence: str, row: Row) -> FoundFact | None:
     for pattern, aspect, tone in _COMPILED:
         match = pattern.search(sentence)
         if match:
-            about = sentence[match.end() :].strip(" ,.;:!，。；：！") or sentence
+            only = _HAS_ONE.match(match.group())
+            about = only.group().lower() if only else sentence[match.end() :].strip(" ,.;:!，。；：！") or sentence
             text = f"The user said: {shorten(_with_dates(sentence, row), FACT_MAX_CHARS)}"
             return FoundFact(text, aspect, tone, shorten(about, APPLIES_MAX_CHARS), row)
     return None
@@ -120,6 +138,17 @@ def _with_dates(sentence: str, row: Row) -> str:
 
 def _normal(text: str) -> str:
     return re.sub(r"[\W_]+", "", text.lower())
+
+
+def _call(conversation: Conversation, fact: FoundFact) -> dict[str, Any]:
+    """The call that writes one fact: in the place of the known one that applies to the same thing of which a person has
+    one."""
+    name, more = WRITE, {}
+    if REPLACE in conversation.tools and _HAS_ONE.fullmatch(fact.applies_to):
+        known = {applies_to: number for number, applies_to in _KNOWN_LINE.findall(conversation.known)}
+        if fact.applies_to in known:
+            name, more = REPLACE, {"fact_id": int(known[fact.applies_to]), "reason": "The user said so later."}
+    return {"type": "tool_use", "name": name, "input": _item(conversation.tools[name], fact) | more}
 
 
 def _arguments(schema: dict[str, Any], found: list[FoundFact]) -> dict[str, Any]:

@@ -44,6 +44,7 @@ TOOL_FAILED = ("{tool} failed: {quote}", "{tool} 出错了：{quote}")
 NO_TOOL = ("I would need the tool {tool} for that, and it is not available here.", "这需要工具 {tool}，但这里没有。")
 TASK_DONE = ("News of a task: {quote}", "任务有消息：{quote}")
 NO_FACTS = ("Nothing in these words is worth remembering by my rules.", "按我的规则，这些话里没有需要记住的内容。")
+FACTS_WRITTEN = ("Done: {kept} facts are kept.", "完成：记下了 {kept} 条事实。")
 
 Phrase = tuple[str, str]
 

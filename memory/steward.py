@@ -1,0 +1,151 @@
+"""The steward reads conversations for memory, in the background: each row once, whichever way its generation ended.
+
+It asks a light model what of a page memory should hold. The model writes with tools of the steward's own and is done
+when it answers without one. Facts are written as it goes, each in a transaction of its own; that the page was read is
+one transaction at its end. A crash before it means that the page is read again, and the same facts add evidence alone.
+"""
+
+import asyncio
+import logging
+from typing import Any
+
+from agent.registry import ToolContext
+from llm import budgets, router
+from llm.errors import ErrorKind, ModelError
+from llm.events import Answer
+from llm.ledger import CUT_REASONS
+from llm.models import ModelCall
+from llm.wire import WireMessage, canonical
+from maxclaw import clock
+from maxclaw.database_threads import in_database
+from memory import known, steward_prompt, steward_work
+from memory.background_calls import BackgroundCall
+from memory.refusals import FactRefused
+from memory.steward_tools import TOOLS
+from memory.steward_work import Lost, Reading
+
+logger = logging.getLogger("maxclaw.steward")
+
+ROUNDS_MAX = 8
+PAGE_SECONDS = 360
+# No page is begun after this; what is left waits for the next tick.
+DRAIN_SECONDS = 120.0
+THREADS_MAX = 100
+READ_AT_ONCE = 4
+
+
+async def drain(*, thorough: bool = False, seconds: float = DRAIN_SECONDS) -> int:
+    """Read what is due, several conversations at once, and begin nothing after `seconds`. Returns how many pages were
+    read."""
+    waiting = await in_database(steward_work.due_threads, clock.now(), THREADS_MAX, thorough=thorough)
+    deadline = clock.monotonic() + seconds
+    spent: set[int] = set()  # owners whose budget for today is
+
+    async def work() -> int:
+        pages = 0
+        while waiting:
+            thread_id = waiting.pop(0)
+            while clock.monotonic() < deadline and (read := await read_page(thread_id, spent)):
+                pages += read
+        return pages
+
+    return sum(await asyncio.gather(*(work() for _worker in range(READ_AT_ONCE))))
+
+
+async def read_page(thread_id: int, spent: set[int] | None = None) -> bool:
+    """Read the next page of a thread. Returns whether one was read: False when none is due, somebody else reads the
+    thread, the budget is spent (the owner is then added to `spent`, and not asked for again), no model may read it, or
+    reading failed."""
+    reading = await in_database(steward_work.claim, thread_id)
+    if reading is None:
+        return False
+    if spent is not None and reading.thread.owner_id in spent:
+        await in_database(steward_work.give_back, reading.episode)
+        return False
+    last = _LastCall()
+    try:
+        async with asyncio.timeout(PAGE_SECONDS):
+            await _read(reading, last)
+        await in_database(steward_work.finish, reading, last.id)
+    except (budgets.BudgetExhausted, router.NoModelForCategory) as error:
+        if spent is not None and isinstance(error, budgets.BudgetExhausted):
+            spent.add(reading.thread.owner_id)
+        await in_database(steward_work.give_back, reading.episode)
+        return False
+    except Lost:
+        await in_database(steward_work.give_back, reading.episode)
+        return False
+    except (ModelError, TimeoutError) as error:
+        logger.warning("Generation %s was not read: %s.", reading.generation.pk, type(error).__name__)
+        await in_database(steward_work.fail, reading.episode, last.id)
+        return False
+    except Exception:
+        logger.exception("Reading generation %s failed.", reading.generation.pk)
+        await in_database(steward_work.fail, reading.episode, last.id)
+        return False
+    return True
+
+
+class _LastCall:
+    id: int | None = None
+
+
+async def _read(reading: Reading, last: _LastCall) -> None:
+    """Ask until the model is done. Raises ModelError, BudgetExhausted, NoModelForCategory, Lost."""
+    thread = reading.thread
+    facts = await known.known(thread, reading.page.words)
+    asking = BackgroundCall(
+        purpose=ModelCall.Purpose.STEWARD,
+        owner_id=thread.owner_id,
+        category=thread.category,
+        system=steward_prompt.system(),
+        tools=[tool.wire() for tool in TOOLS.values()],
+        thread_id=thread.pk,
+        generation_id=reading.generation.pk,
+    )
+    messages = [steward_prompt.question(reading.generation, reading.page, reading.before, facts)]
+    for _round in range(ROUNDS_MAX):
+        answer, call = await asking.ask(messages)
+        last.id = call.pk
+        results = await _results(reading, answer)
+        if not results and answer.stop_reason in CUT_REASONS:
+            raise ModelError(ErrorKind.OUTPUT_CAP, "The answer was cut before any call.", rule="cut")
+        if not results:
+            return
+        messages += [
+            WireMessage(len(messages) + 1, "assistant", answer.content),
+            WireMessage(len(messages) + 2, "user", canonical(results)),
+        ]
+    # Everything that it wrote stands; a page that never ends is read once like any other.
+    logger.warning("The steward was not done with generation %s after %s rounds.", reading.generation.pk, ROUNDS_MAX)
+
+
+async def _results(reading: Reading, answer: Answer) -> list[dict[str, Any]]:
+    """The calls of an answer carried out in order, as blocks that answer them. Raises Lost."""
+    context = ToolContext(reading.thread.pk, reading.thread.owner_id, frame_id=0, call_id=0)
+    blocks = []
+    for block in answer.blocks:
+        if block.get("type") != "tool_use":
+            continue
+        refusal = answer.bad_tool_calls.get(block["id"])
+        text, is_error = (refusal, True) if refusal else await in_database(_carry_out, context, block)
+        result = {"type": "tool_result", "tool_use_id": block["id"], "content": text}
+        blocks.append(result | ({"is_error": True} if is_error else {}))
+    return blocks
+
+
+def _carry_out(context: ToolContext, block: dict[str, Any]) -> tuple[str, bool]:
+    """What one call came to, and whether it was refused. Raises Lost."""
+    if not steward_work.still_open(context.thread_id):
+        raise Lost
+    tool = TOOLS.get(block["name"])
+    if tool is None:
+        return f"There is no tool {block['name']}.", True
+    objection = tool.objection(block["input"])
+    if objection:
+        return objection, True
+    try:
+        output = tool.run(context, block["input"])
+    except FactRefused as refusal:
+        return str(refusal), True
+    return output.text, False  # type: ignore[union-attr]  # the steward's tools are plain functions

@@ -1,0 +1,181 @@
+"""Which page the steward reads next, who reads it, and what became of it: rows of ours, each step one transaction.
+
+An Episode is a claim while it is `running`, one at a time for a conversation. It is committed before the model is
+asked, so an attempt counts although its worker dies; it ends as done, with a Digest for every row of the page, or as
+failed.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.db.models import Exists, Max, OuterRef, Q, QuerySet
+from django.db.models.functions import Coalesce
+
+from maxclaw import clock
+from memory import backlog
+from memory.backlog import BacklogRow, Page
+from memory.models import Digest, Episode
+from threads.models import Generation, Message, Thread
+from threads.transcript import ThreadGone, lock_thread
+
+# A conversation that goes on is read when it rests, so that a chatty one is not read after every word.
+QUIET = timedelta(minutes=10)
+PAUSE_AFTER_FAILURES = 3
+PAUSE = timedelta(hours=6)
+# Longer than one page may take, so that nobody reads what somebody else still reads.
+CLAIM = timedelta(minutes=15)
+BEFORE_ROWS = 4
+ROWS_READ = 400
+
+
+class Lost(Exception):
+    """The page is not this worker's any more, or not to be read any more: nothing of it is marked as read."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A page in one worker's hands. `before` are rows just before it, read already."""
+
+    episode: Episode
+    thread: Thread
+    generation: Generation
+    page: Page
+    before: list[BacklogRow]
+
+
+def readable_threads() -> QuerySet[Thread]:
+    """Conversations that the steward reads: open ones that were not deleted and are not at work. Under the shadow as
+    writer, main conversations alone."""
+    kinds = [Thread.Kind.MAIN] if settings.MEMORY_WRITER == "shadow" else [Thread.Kind.MAIN, Thread.Kind.WEB]
+    return Thread.objects.filter(kind__in=kinds, scope=Thread.Scope.OPEN, deleted__isnull=True).exclude(
+        state=Thread.State.RUNNING
+    )
+
+
+def still_open(thread_id: int) -> bool:
+    """Whether a thread that is being read may be: it was neither deleted nor isolated since."""
+    return Thread.objects.filter(pk=thread_id, scope=Thread.Scope.OPEN, deleted__isnull=True).exists()
+
+
+def due_threads(now: datetime, limit: int, *, thorough: bool = False) -> list[int]:
+    """Threads that may have a page to read, the one that rests longest first.
+
+    Looks behind what each thread's last reading reached; `thorough` looks at every row, and so finds what came to
+    stand again behind it, and pages that were passed over.
+    """
+    reached = (
+        Episode.objects.filter(thread=OuterRef("pk"), outcome=Episode.Outcome.DONE)
+        .order_by()
+        .values("thread")
+        .annotate(reached=Max("through_seq"))
+        .values("reached")
+    )
+    rows = _unread().filter(thread=OuterRef("pk"))
+    if not thorough:
+        rows = rows.filter(pk__gt=OuterRef("reached"))
+    threads = readable_threads().annotate(reached=Coalesce(reached, 0)).filter(Exists(rows))
+    rests = Q(updated__lte=now - QUIET) | Exists(Generation.objects.filter(thread=OuterRef("pk"), ended__isnull=False))
+    return list(threads.filter(rests).order_by("updated", "pk").values_list("pk", flat=True)[:limit])
+
+
+def claim(thread_id: int) -> Reading | None:
+    """Take the next page of a thread: of its oldest generation that has one and is not paused. None when there is none,
+    or somebody else reads the thread."""
+    now = clock.now()
+    try:
+        with transaction.atomic():
+            thread = readable_threads().select_related("owner").filter(pk=thread_id).first()
+            generation = None if thread is None else _next_generation(thread, now)
+            if thread is None or generation is None:
+                return None
+            episode = Episode.objects.create(
+                owner_id=thread.owner_id,
+                thread=thread,
+                generation=generation,
+                through_seq=0,
+                outcome=Episode.Outcome.RUNNING,
+                created=now,
+            )
+            # Only now: whoever read the thread before has committed what was read.
+            page = _next_page(thread, generation)
+            if page is None:
+                episode.delete()
+                return None
+            episode.through_seq = page.through
+            episode.save(update_fields=["through_seq"])
+            return Reading(episode, thread, generation, page, _before(thread, generation, page))
+    except IntegrityError:  # somebody reads the thread, or it was erased in between
+        return None
+
+
+def finish(reading: Reading, call_id: int | None) -> None:
+    """The page is read: one transaction. Raises Lost."""
+    try:
+        with transaction.atomic():
+            thread = lock_thread(reading.thread.pk)
+            if thread.deleted is not None or thread.scope != Thread.Scope.OPEN:
+                raise Lost
+            if not _close(reading.episode, Episode.Outcome.DONE, call=call_id):
+                raise Lost
+            standing = Message.objects.filter(pk__in=reading.page.ids, thread=thread).values_list("pk", flat=True)
+            Digest.objects.bulk_create(
+                Digest(message_id=pk, owner_id=thread.owner_id, episode=reading.episode) for pk in standing
+            )
+    except ThreadGone:
+        raise Lost from None
+
+
+def fail(episode: Episode, call_id: int | None) -> None:
+    """The page could not be read: the attempt counts."""
+    _close(episode, Episode.Outcome.FAILED, call=call_id)
+
+
+def give_back(episode: Episode) -> None:
+    """Nothing was asked, so nothing failed: the page waits as if it had not been taken."""
+    Episode.objects.filter(pk=episode.pk, outcome=Episode.Outcome.RUNNING).delete()
+
+
+def sweep(now: datetime) -> int:
+    """End the claims of workers that are gone, as failed attempts. Returns how many."""
+    lapsed = Episode.objects.filter(outcome=Episode.Outcome.RUNNING, created__lt=now - CLAIM)
+    return lapsed.update(outcome=Episode.Outcome.FAILED)
+
+
+def _unread() -> QuerySet[Message]:
+    return Message.objects.filter(backlog.readable()).filter(~Exists(Digest.objects.filter(message=OuterRef("pk"))))
+
+
+def _next_generation(thread: Thread, now: datetime) -> Generation | None:
+    generations = Generation.objects.filter(Exists(_unread().filter(generation=OuterRef("pk"))), thread=thread)
+    if thread.updated > now - QUIET:
+        generations = generations.filter(ended__isnull=False)
+    return next((one for one in generations.order_by("ordinal") if not _paused(one, now)), None)
+
+
+def _paused(generation: Generation, now: datetime) -> bool:
+    """Whether the newest three attempts at a generation, or six, and so on, failed, and the pause is not over."""
+    attempts = Episode.objects.filter(generation=generation).exclude(outcome=Episode.Outcome.RUNNING)
+    done = attempts.filter(outcome=Episode.Outcome.DONE).aggregate(last=Max("pk"))["last"] or 0
+    failed = attempts.filter(pk__gt=done).order_by("-pk")
+    count = failed.count()
+    return count > 0 and count % PAUSE_AFTER_FAILURES == 0 and now < failed[0].created + PAUSE
+
+
+def _next_page(thread: Thread, generation: Generation) -> Page | None:
+    unread = _unread().filter(generation=generation)
+    ids = list(unread.order_by("pk").values_list("pk", flat=True)[:ROWS_READ])
+    rows = backlog.rows_of(Message.objects.filter(pk__in=ids), thread.owner.zone)
+    return next(backlog.pages(rows), None)
+
+
+def _before(thread: Thread, generation: Generation, page: Page) -> list[BacklogRow]:
+    rows = Message.objects.filter(backlog.readable(), generation=generation, pk__lt=page.ids[0])
+    spoken = rows.exclude(role=Message.Role.TOOL).order_by("-pk").values_list("pk", flat=True)[:BEFORE_ROWS]
+    return backlog.rows_of(Message.objects.filter(pk__in=list(spoken)), thread.owner.zone)
+
+
+def _close(episode: Episode, outcome: Episode.Outcome, call: int | None) -> bool:
+    running = Episode.objects.filter(pk=episode.pk, outcome=Episode.Outcome.RUNNING)
+    return bool(running.update(outcome=outcome, call=call))
