@@ -37,6 +37,8 @@ STATUS_OF_CODE = {
     "no-such-message": status.HTTP_404_NOT_FOUND,
     "no-such-generation": status.HTTP_404_NOT_FOUND,
     "no-such-source": status.HTTP_404_NOT_FOUND,
+    "no-such-fact": status.HTTP_404_NOT_FOUND,
+    "bad-fact": status.HTTP_400_BAD_REQUEST,
     "bad-quote": status.HTTP_400_BAD_REQUEST,
     "empty": status.HTTP_400_BAD_REQUEST,
     "bad-query": status.HTTP_400_BAD_REQUEST,

@@ -7,7 +7,19 @@ from django.contrib.auth.views import LogoutView
 from django.urls import include, path
 from drf_spectacular.views import SpectacularAPIView, SpectacularSwaggerSplitView
 
-from chat import api, api_details, api_levels, api_quotes, api_revising, api_search, importing, pages, searching
+from chat import (
+    api,
+    api_details,
+    api_facts,
+    api_levels,
+    api_quotes,
+    api_revising,
+    api_search,
+    importing,
+    memory_pages,
+    pages,
+    searching,
+)
 
 # The browsable schema styles its elements in place. Its script comes from an address of its own.
 schema_page = csp_update({"style-src": [UNSAFE_INLINE]})(
@@ -36,6 +48,25 @@ conversation = [
     path("generations/<int:ordinal>/", api_details.GenerationSummary.as_view(), name="api-generation"),
 ]
 
+memory = [
+    path("", memory_pages.memory_page, name="memory"),
+    path("export/", memory_pages.export_memory, name="memory-export"),
+    path("<int:fact>/", memory_pages.fact_page, name="memory-fact"),
+    path("<int:fact>/correct/", memory_pages.correct_fact, name="memory-correct"),
+    path("<int:fact>/set-aside/", memory_pages.set_fact_aside, name="memory-set-aside"),
+    path("<int:fact>/bring-back/", memory_pages.bring_fact_back, name="memory-bring-back"),
+    path("<int:fact>/forget/", memory_pages.forget_fact, name="memory-forget"),
+]
+
+facts = [
+    path("", api_facts.FactList.as_view(), name="api-facts"),
+    path("<int:fact>/", api_facts.FactDetail.as_view(), name="api-fact"),
+    path("<int:fact>/correct/", api_facts.FactCorrect.as_view(), name="api-fact-correct"),
+    path("<int:fact>/set-aside/", api_facts.FactSetAside.as_view(), name="api-fact-set-aside"),
+    path("<int:fact>/bring-back/", api_facts.FactBringBack.as_view(), name="api-fact-bring-back"),
+    path("<int:fact>/forget/", api_facts.FactForget.as_view(), name="api-fact-forget"),
+]
+
 urlpatterns = [
     path("", pages.chat_page, name="chat"),
     path("c/<slug:channel>/", pages.chat_page, name="conversation"),
@@ -44,10 +75,12 @@ urlpatterns = [
     path("import/", importing.import_page, name="import"),
     path("import/<int:job>/", importing.import_state, name="import-state"),
     path("import/<int:job>/cancel/", importing.cancel_import, name="import-cancel"),
+    path("memory/", include(memory)),
     path("search/", searching.search_page, name="search"),
     path("language/", pages.choose_language, name="set_language"),
     path("api/threads/", api.ThreadList.as_view(), name="api-threads"),
     path("api/threads/<slug:channel>/", include(conversation)),
+    path("api/facts/", include(facts)),
     path("api/quotes/preview/", api_quotes.QuotePreview.as_view(), name="api-quote-preview"),
     path("api/search/", api_search.Search.as_view(), name="api-search"),
     path("api/schema/", SpectacularAPIView.as_view(), name="api-schema"),

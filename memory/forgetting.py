@@ -45,22 +45,31 @@ def forget(fact: Fact, *, writer: str, actor: User | None = None, viewer: Viewer
             raise FactRefused(f"There is no fact {fact.pk}.")
         # Whoever is just being told of one of them is waited for.
         going = list(Fact.objects.select_for_update().filter(pk__in=_versions(fact)).order_by("pk"))
-        told = Generation.objects.filter(pk__in=FactUse.objects.filter(fact__in=going).values("generation"))
-        holding = _generations_with(fact.owner_id, [gone.text for gone in going])
-        generations = sorted({*told.values_list("pk", flat=True), *holding})
-        ending = list(Generation.objects.filter(pk__in=generations, ended__isnull=True).select_related("thread"))
-        report = Forgotten(
-            facts=[gone.pk for gone in going],
-            messages=_messages_with(fact.owner_id, going),
-            generations=generations[:LISTED_MAX],
-            ending=sorted(generation.pk for generation in ending),
-        )
-        for generation in ending:
+        report = _report(fact.owner_id, going)
+        for generation in Generation.objects.filter(pk__in=report.ending).select_related("thread"):
             renewal.request_forgetting(generation)
         for gone in going:
             erasing.forget_fact(gone)
         log(fact.owner_id, FactLog.Action.FORGET, going, [], writer=writer, actor=actor)
         return report
+
+
+def foresee(fact: Fact) -> Forgotten:
+    """What `forget` would report of a fact now. Nothing is forgotten."""
+    return _report(fact.owner_id, list(Fact.objects.filter(pk__in=_versions(fact)).order_by("pk")))
+
+
+def _report(owner_id: int, going: list[Fact]) -> Forgotten:
+    told = Generation.objects.filter(pk__in=FactUse.objects.filter(fact__in=going).values("generation"))
+    holding = _generations_with(owner_id, [gone.text for gone in going])
+    generations = sorted({*told.values_list("pk", flat=True), *holding})
+    ending = Generation.objects.filter(pk__in=generations, ended__isnull=True)
+    return Forgotten(
+        facts=[gone.pk for gone in going],
+        messages=_messages_with(owner_id, going),
+        generations=generations[:LISTED_MAX],
+        ending=sorted(ending.values_list("pk", flat=True)),
+    )
 
 
 def _versions(fact: Fact) -> set[int]:

@@ -22,11 +22,13 @@ from agent.registry import ToolContext, WaitForUser
 from chat.frames import SHAPES
 from llm.wire import canonical
 from maxclaw.database_threads import in_database
+from memory.models import Fact
 from tests.agent.conftest import emulator, emulator_process  # noqa: F401  # fixtures
 from tests.chat.conftest import server  # noqa: F401  # fixture
 from tests.chat.records import say
 from tests.chat.sockets import open_socket
 from tests.conftest import PASSWORD
+from tests.memory.facts import fact_row
 from threads.lifecycle import create_thread
 from threads.models import Generation, Message, Thread
 from threads.transcript import text_block
@@ -84,6 +86,7 @@ def secrets(transactional_db) -> Secrets:
         arguments={"question": CANARY},
         status=ToolCall.Status.WAITING,
     )
+    fact_row(alice, message, f"remembered {CANARY}", pk=500_010)
     ImportJob.objects.create(pk=500_009, owner=alice, file_name=CANARY, stored_as="0" * 32)
     InboxItem.objects.create(pk=500_005, thread=thread, owner=alice, level=Level.IDLE, text=CANARY, client_key="alices")
     known = {
@@ -94,6 +97,7 @@ def secrets(transactional_db) -> Secrets:
         "call": call.pk,
         "item": 500_005,
         "job": 500_009,
+        "fact": 500_010,
         "thread": thread.pk,
         "user": alice.pk,
     }
@@ -104,7 +108,7 @@ def secrets(transactional_db) -> Secrets:
 def state_of_alice() -> str:
     """Every row of alice's that a stranger could have changed, as text."""
     rows: list[Any] = []
-    for model in (Thread, Generation, Message, TaskFrame, ToolCall, InboxItem, ImportJob):
+    for model in (Thread, Generation, Message, TaskFrame, ToolCall, InboxItem, ImportJob, Fact):
         rows += [model.__name__, *model.objects.filter(owner__username="alice").order_by("pk").values()]
     rows.append(User.objects.filter(username="alice").values("is_active", "email", "language", "password").get())
     return json.dumps(rows, default=str, sort_keys=True)
@@ -122,6 +126,7 @@ PARAMETERS = {
     "call": "call",
     "item": "item",
     "job": "job",
+    "fact": "fact",
     "generation": "generation",
     "user_id": "user",
     "id": "thread",

@@ -1,5 +1,7 @@
 """Records for tests of facts: tool calls with results that the product would have written, and facts by hand."""
 
+from django.db import transaction
+
 from agent.models import ToolCall
 from agent.registry import Tool as RegisteredTool
 from agent.registry import ToolOutput, register, unregister
@@ -61,7 +63,8 @@ def remember(message, text="Prefers tea.", *, writer="steward", thread=None, rep
 def fact_row(owner, message=None, text="Prefers tea.", **fields):
     """A fact as plain rows, unchecked, with one piece of evidence where a message is given."""
     values = {"kind": "about-user", "aspect": "fact", "writer": "steward"} | fields
-    fact = Fact.objects.create(owner=owner, text=text, fingerprint=fingerprint_of(text), **values)
-    if message is not None:
-        FactEvidence.objects.create(fact=fact, owner=owner, kind="max-stated", message=message)
+    with transaction.atomic():
+        fact = Fact.objects.create(owner=owner, text=text, fingerprint=fingerprint_of(text), **values)
+        if message is not None:
+            FactEvidence.objects.create(fact=fact, owner=owner, kind="max-stated", message=message)
     return fact
