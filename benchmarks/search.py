@@ -3,7 +3,8 @@
 One thread is filled with tool results of 60,000 characters, each after its call, to 7.2, 72 and 720 million characters;
 beside it stand 1 million rows of other threads. At each size `threads.literal_search.literal_search` looks for the same
 queries: selective ones, which few rows hold or none, and unselective ones, which many rows hold or which are whole
-questions. `grep -rlF` looks for the same words in files of the same text in the same run, a file a message. Columns:
+questions. At last the thread gets 100,000 short rows as well, and is searched once more. `grep -rlF` looks for the same
+words in files of the same text in the same run, a file a message (the short rows have none). Columns:
 
 - p50, p95: milliseconds of the whole search, windows and counts included;
 - reading: milliseconds of finding the rows that hold the query, which is what grep does;
@@ -24,7 +25,6 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -34,7 +34,8 @@ if __package__ in (None, ""):
     sys.path[0] = str(Path(__file__).resolve().parent.parent)
 
 from benchmarks.corpora import tool_output
-from benchmarks.harness import arguments, finish, percentile, surroundings, table
+from benchmarks.harness import arguments, surroundings
+from benchmarks.search_report import Found, Measured, Query, report
 
 if TYPE_CHECKING:
     from threads.search_range import Range
@@ -47,6 +48,8 @@ OTHER_ROWS = 1_000_000
 QUICK_OTHER_ROWS = 20_000
 SMOKE_OTHER_ROWS = 500
 ROWS_PER_OTHER_THREAD = 500
+SHORT_ROWS = 100_000
+QUICK_SHORT_ROWS = 20_000
 REPEATS = 15
 SMOKE_REPEATS = 2
 INSERTS = 60
@@ -58,16 +61,6 @@ CHINESE_PHRASE = "岳麓山脚下的银杏"
 QUOTED_JSON = '{"token": "q9-vault", "level": "none"}'
 IN_TEN = "checkpoint 5d21f0 reached"
 PLANTED = {WINDOWS_PATH: (1,), CHINESE_PHRASE: (0,), QUOTED_JSON: (1,), IN_TEN: tuple(range(10))}
-
-
-@dataclass(frozen=True)
-class Query:
-    """`literal`: grep can look for the same."""
-
-    name: str
-    text: str
-    selective: bool
-    literal: bool = True
 
 
 QUERIES = (
@@ -84,33 +77,18 @@ QUERIES = (
 )
 
 
-@dataclass
-class Measured:
-    """Milliseconds of each search, of the tool, of finding rows, and of grep; how many rows it found."""
-
-    search: list[float] = field(default_factory=list)
-    tool: list[float] = field(default_factory=list)
-    reading: list[float] = field(default_factory=list)
-    grep: list[float] = field(default_factory=list)
-    rows: int = 0
-    listed: int = 0
-
-    @property
-    def ratio(self) -> float | None:
-        return percentile(self.reading, 0.5) / percentile(self.grep, 0.5) if self.grep else None
-
-
 def main(argv: Sequence[str] | None = None) -> None:
     """Measure and print."""
     parser = arguments(__doc__)
     parser.add_argument("--rows", type=int, metavar="N", help=f"rows of other threads, {OTHER_ROWS:,} by default")
     options = parser.parse_args(argv)
     sizes: tuple[int, ...] = SIZES
-    others, repeats = OTHER_ROWS, REPEATS
+    others, short_rows, repeats = OTHER_ROWS, SHORT_ROWS, REPEATS
     if options.quick:
-        sizes, others = QUICK_SIZES, QUICK_OTHER_ROWS
+        sizes, others, short_rows = QUICK_SIZES, QUICK_OTHER_ROWS, QUICK_SHORT_ROWS
     if options.smoke:
         sizes, others, repeats = SMOKE_SIZES, SMOKE_OTHER_ROWS, SMOKE_REPEATS
+        short_rows = SMOKE_OTHER_ROWS
     with surroundings(durable=options.durable), _folder() as folder:
         bench = Bench(folder, options.data, repeats)
         bench.fill_others(others if options.rows is None else options.rows)
@@ -119,7 +97,9 @@ def main(argv: Sequence[str] | None = None) -> None:
             bench.grow(size)
             results[size] = bench.measure()
         inserts = bench.inserts(INSERTS if repeats == REPEATS else SMOKE_REPEATS)
-        _report(results, inserts, bench.sizes())
+        searched = bench.sizes()
+        bench.fill_short(short_rows)
+        report(results, (short_rows, bench.measure()), inserts, searched)
 
 
 @contextmanager
@@ -148,13 +128,21 @@ class Bench:
 
     def fill_others(self, rows: int) -> None:
         """Short rows of other threads, by the database alone: what they cost to write is not measured."""
-        from django.db import connection
-
         from threads.lifecycle import create_thread
-        from threads.transcript import live_generation
 
         for _number in range(max(rows // ROWS_PER_OTHER_THREAD, 1)):
             create_thread(self._owner)
+        self._insert(ROWS_PER_OTHER_THREAD, "g.id <> %s")
+
+    def fill_short(self, rows: int) -> None:
+        """As many short rows in the thread itself, half of which hold one of the words that are looked for."""
+        self._insert(rows, "g.id = %s")
+
+    def _insert(self, rows: int, where: str) -> None:
+        from django.db import connection
+
+        from threads.transcript import live_generation
+
         generation = live_generation(self._thread)
         with connection.cursor() as cursor:
             # Foreign keys are not looked up row by row: what they refer to was made just now.
@@ -165,9 +153,10 @@ class Bench:
                 " SELECT g.thread_id, g.owner_id, g.id, 'user', words, words, '[]', '', '', false, true, '', '{}',"
                 " now()"
                 " FROM threads_generation g CROSS JOIN generate_series(1, %s) number CROSS JOIN LATERAL"
-                " (SELECT 'row ' || number || ': the error of the gateway in thread ' || g.thread_id || ', ' ||"
-                " md5(number::text || g.id) AS words) made WHERE g.id <> %s",
-                [ROWS_PER_OTHER_THREAD, generation.pk],
+                " (SELECT 'row ' || number || ': the ' || CASE number %% 2 WHEN 0 THEN 'error' ELSE 'state' END ||"
+                " ' of the gateway in thread ' || g.thread_id || ', ' || md5(number::text || g.id) AS words) made"
+                f" WHERE {where}",
+                [rows, generation.pk],
             )
             cursor.execute("SET session_replication_role = DEFAULT")
         _analyze()
@@ -203,7 +192,7 @@ class Bench:
             for row in append_many(thread, live_generation(thread), rows):
                 (self._folder / str(row.pk)).write_text(row.text, encoding="utf-8")
 
-    def measure(self) -> dict[Query, Measured]:
+    def measure(self) -> Found:
         """Each query as often as asked for, its searches and greps in turn."""
         from asgiref.sync import async_to_sync
 
@@ -215,7 +204,7 @@ class Bench:
 
         viewer = Viewer.of_thread(self._thread)
         tool_call = async_to_sync(searching.search)
-        found: dict[Query, Measured] = {query: Measured() for query in QUERIES}
+        found: Found = {query: Measured() for query in QUERIES}
         for number in range(self._repeats + 1):
             for query, measured in found.items():
                 spent, result = _timed(partial(literal_search, viewer, self._thread.channel, query.text))
@@ -292,57 +281,6 @@ def _analyze() -> None:
     with connection.cursor() as cursor:
         cursor.execute("VACUUM ANALYZE threads_message")
         cursor.execute("VACUUM ANALYZE threads_messagegrams")
-
-
-def _report(results: dict[int, dict[Query, Measured]], inserts: dict[str, list[float]], sizes: dict[str, int]) -> None:
-    heads = ["", "p50", "p95", "tool p95", "reading p50", "grep p50", "ratio", "rows", "grep's rows"]
-    for size, found in results.items():
-        rows = [
-            [
-                query.name,
-                percentile(measured.search, 0.5),
-                percentile(measured.search, 0.95),
-                percentile(measured.tool, 0.95),
-                percentile(measured.reading, 0.5),
-                percentile(measured.grep, 0.5) if measured.grep else None,
-                measured.ratio,
-                measured.rows,
-                measured.listed if query.literal else None,
-            ]
-            for query, measured in found.items()
-        ]
-        table(f"Search in {_name(size)} characters: milliseconds", heads, rows)
-    rows = [[name, percentile(spent, 0.5), percentile(spent, 0.95)] for name, spent in inserts.items()]
-    table("Appending a row of 60,000 characters: milliseconds", ["", "p50", "p95"], rows)
-    table("Megabytes", ["", "MB"], [[name, size / 1e6] for name, size in sizes.items()])
-    finish("search", _figures(results, inserts, sizes))
-
-
-def _figures(
-    results: dict[int, dict[Query, Measured]], inserts: dict[str, list[float]], sizes: dict[str, int]
-) -> dict[str, Any]:
-    """The figures of the last line. Times and ratios are those of the slowest query of a kind."""
-    slowest: dict[str, dict[str, float]] = {"selective": {}, "unselective": {}}
-    ratios: dict[str, float] = {}
-    tool: dict[str, float] = {}
-    for size, found in results.items():
-        for kind, wanted in (("selective", True), ("unselective", False)):
-            times = [percentile(each.search, 0.95) for query, each in found.items() if query.selective is wanted]
-            slowest[kind][_name(size)] = round(max(times), 2)
-        tool[_name(size)] = round(max(percentile(each.tool, 0.95) for each in found.values()), 2)
-        ratios[_name(size)] = round(max(each.ratio for each in found.values() if each.ratio is not None), 2)
-    with_index, without = (percentile(spent, 0.5) for spent in inserts.values())
-    return {
-        "p95_ms": slowest,
-        "tool_p95_ms": tool,
-        "grep_ratio": ratios,
-        "index_share": (sizes["index of grams"] + sizes["table of grams"]) / sizes["text"],
-        "insert_ratio": with_index / without,
-    }
-
-
-def _name(size: int) -> str:
-    return f"{size / 1e6:g}M"
 
 
 if __name__ == "__main__":

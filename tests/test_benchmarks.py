@@ -12,7 +12,7 @@ from agent.import_lines import parse_line
 from benchmarks import corpora
 from benchmarks.harness import ROOT, percentile
 
-SECONDS = 60
+SECONDS = 240  # a hung benchmark ends; a slow one on a busy machine does not
 
 FIGURES = {
     "turns": {
@@ -32,7 +32,7 @@ FIGURES = {
         "recall",
         "result_chars_max",
     },
-    "search": {"p95_ms", "tool_p95_ms", "grep_ratio", "index_share", "insert_ratio"},
+    "search": {"p95_ms", "tool_p95_ms", "short_rows_p95_ms", "grep_ratio", "index_share", "insert_ratio"},
 }
 
 
