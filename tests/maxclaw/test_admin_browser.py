@@ -5,6 +5,7 @@ from django.urls import reverse
 from playwright.sync_api import expect
 
 from accounts.models import User
+from memory.models import Fact
 from tests.browser import PHONE, chromium_browser, open_tab  # noqa: F401  # fixtures
 from tests.browser_checks import assert_accessible, assert_fits
 from tests.chat.conftest import emulator, emulator_process, server  # noqa: F401  # fixtures
@@ -35,6 +36,9 @@ def names_and_addresses(thread):
         "overview": reverse("admin:index"),
         "health": reverse("admin:agent_health"),
         "costs": reverse("admin:llm_modelcall_costs"),
+        "memory": reverse("admin:memory_fact_overview"),
+        "facts": reverse("admin:memory_fact_changelist"),
+        "fact": reverse("admin:memory_fact_change", args=[Fact.objects.latest("pk").pk]),
         "list": reverse("admin:threads_thread_changelist"),
         "calls": reverse("admin:llm_modelcall_changelist"),
         "row": reverse("admin:threads_thread_change", args=[thread.pk]),
