@@ -90,7 +90,7 @@ def _forget_in_reports(thread: Thread) -> None:
     sources = set(ImportedConversation.objects.filter(thread=thread).values_list("source", flat=True))
     for job in ImportJob.objects.filter(owner_id=thread.owner_id) if sources else []:
         problems = job.report.get("problems", [])
-        kept = [problem for problem in problems if problem[2] not in sources]
+        kept = [problem for problem in problems if problem[-1] not in sources]
         if len(kept) < len(problems):
             job.report["problems"] = kept
             job.save(update_fields=["report"])

@@ -20,14 +20,18 @@ _SHARED: list[Any] = [
 
 
 # PostgreSQL says which row or key it refused, and with it what people wrote.
-_DETAIL = re.compile(r"^DETAIL:.*(?:\n(?!HINT:|The above exception|During handling).*)*", re.M)
+_DETAIL = re.compile(
+    r"^(DETAIL|CONTEXT):.*(?:\n(?!HINT:|DETAIL:|CONTEXT:|The above exception|During handling).*)*", re.M
+)
+
+LOGGERS = ("maxclaw", "accounts", "llm", "threads", "agent", "quotes", "memory", "shadow", "chat")
 
 ExceptionInfo = tuple[type[BaseException], BaseException, TracebackType | None]
 
 
 def without_rows(text: str) -> str:
     """A traceback without the rows that the database quoted in it."""
-    return _DETAIL.sub("DETAIL: (left out)", text)
+    return _DETAIL.sub(r"\1: (left out)", text)
 
 
 def _plain_traceback(stream: TextIO, exception: ExceptionInfo) -> None:
@@ -76,6 +80,6 @@ def logging_settings(log_format: str, level: str) -> dict[str, Any]:
         "loggers": {
             # One line a request is the proxy's work; errors and slow things are ours.
             "django_structlog": {"level": "WARNING"},
-            **{name: {"level": level} for name in ("maxclaw", "accounts", "llm", "threads", "agent", "chat")},
+            **{name: {"level": level} for name in LOGGERS},
         },
     }

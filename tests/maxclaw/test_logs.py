@@ -60,3 +60,8 @@ def test_the_embedded_server_logs_no_statement_and_no_row():
             pytest.skip("this run uses a server that is not the embedded one")
         cursor.execute("SHOW log_min_error_statement")
         assert cursor.fetchone()[0] == "panic"
+
+
+def test_the_context_of_an_error_is_left_out_like_its_details():
+    text = "DataError: bad\nDETAIL: Token x\nCONTEXT:  COPY t, line 1: words\nmore words\nHINT: look"
+    assert without_rows(text) == "DataError: bad\nDETAIL: (left out)\nCONTEXT: (left out)\nHINT: look"
