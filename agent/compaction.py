@@ -15,6 +15,7 @@ from django.utils.translation import gettext as _
 
 from agent import meter, opening
 from agent.events import Event, emit_all
+from agent.prefix import LIFETIMES, expires
 from agent.safe_point import append_notice
 from agent.summarizing import Material, summarize
 from agent.summary import Standing, Summary
@@ -23,7 +24,6 @@ from llm import catalog
 from llm.catalog import Model
 from llm.estimates import estimate_tokens
 from llm.models import ModelCall
-from llm.wire import SYSTEM
 from maxclaw import clock
 from maxclaw.database_threads import in_database
 from threads.lifecycle import settle
@@ -35,7 +35,6 @@ THRESHOLD_SHARE = 0.7  # of the budget, at a turn boundary
 IDLE_SHARE = 0.35  # of the budget, on a thread that rests
 IDLE_BEFORE_EXPIRY = timedelta(seconds=120)
 WORTHWHILE_SHARE = 0.2  # of the budget, outside the opening: less would be cut again and again for nothing
-LIFETIMES = {"5m": timedelta(minutes=5), "1h": timedelta(hours=1)}
 
 
 def over_threshold(generation: Generation, live_tokens: int, model: Model) -> bool:
@@ -75,12 +74,6 @@ def warm_call(generation: Generation) -> ModelCall | None:
     return call if clock.now() < expires(call) else None
 
 
-def expires(call: ModelCall) -> datetime:
-    """When the cache entry that a request wrote or read runs out: counted from the start of the request."""
-    lifetimes = [anchor["ttl"] for anchor in call.anchors if anchor["at"] != SYSTEM]
-    return call.started + LIFETIMES[lifetimes[-1] if lifetimes else "5m"]
-
-
 def commit(
     material: Material, made: Summary, reason: Generation.EndReason, token: UUID | None
 ) -> tuple[Generation, list[Event]] | None:
@@ -118,7 +111,8 @@ def idle_due(now: datetime) -> list[int]:
         thread__state=Thread.State.IDLE,
         thread__status=Thread.Status.ACTIVE,
         thread__deleted__isnull=True,
-        thread__updated__gt=now - max(LIFETIMES.values()) - IDLE_BEFORE_EXPIRY,
+        # Twice: somebody else may have read the cache once more, and so kept it.
+        thread__updated__gt=now - 2 * max(LIFETIMES.values()) - IDLE_BEFORE_EXPIRY,
     )
     newest_id = Subquery(newest.filter(input_tokens__isnull=False).values("pk")[:1])
     due = []

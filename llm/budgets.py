@@ -60,8 +60,17 @@ class Spent:
     cost: Decimal
 
 
-def reserve(owner: "User | None", model: Model, estimated_input: int, max_output: int, purpose: str) -> Reservation:
-    """Take room for one background call, estimated at `estimated_input` + `max_output` tokens.
+def reserve(
+    owner: "User | None",
+    model: Model,
+    estimated_input: int,
+    max_output: int,
+    purpose: str,
+    *,
+    expected_cache_read: int = 0,
+) -> Reservation:
+    """Take room for one background call, estimated at `estimated_input` + `max_output` tokens, of which the provider's
+    cache is expected to give `expected_cache_read` at its own price.
 
     Must run inside the transaction that opens the call (RuntimeError otherwise). Raises BudgetExhausted when
     the day of the owner, or the server's, has no room for it.
@@ -71,7 +80,12 @@ def reserve(owner: "User | None", model: Model, estimated_input: int, max_output
     if purpose == ModelCall.Purpose.TURN:
         raise ValueError("turns have no budget and wait for none")
     tokens = estimated_input + max_output
-    price = cost(Usage(input_tokens=estimated_input, output_tokens=max_output), model.prices_for(estimated_input))
+    usage = Usage(
+        input_tokens=estimated_input - expected_cache_read,
+        output_tokens=max_output,
+        cache_read_tokens=expected_cache_read,
+    )
+    price = cost(usage, model.prices_for(estimated_input))
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s)", [LOCK_KEY])
     if owner is not None:

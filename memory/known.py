@@ -45,15 +45,21 @@ async def known(thread: Thread, words: str) -> list[Fact]:
 
 def rendered(facts: Sequence[Fact]) -> str:
     """A heading and a line for each fact, as many as fit; blank without any."""
-    lines: list[str] = []
+    found = lines(facts)
+    return "\n".join([f"# {HEADING}", *found]) if found else ""
+
+
+def lines(facts: Sequence[Fact]) -> list[str]:
+    """A line for each fact, as many as fit."""
+    found: list[str] = []
     room = LINES_MAX_CHARS
     for fact in facts:
         text = line(fact)
         room -= len(text) + 1
         if room < 0:
             break
-        lines.append(text)
-    return "\n".join([f"# {HEADING}", *lines]) if lines else ""
+        found.append(text)
+    return found
 
 
 def line(fact: Fact) -> str:

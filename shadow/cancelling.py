@@ -1,0 +1,109 @@
+"""The person speaks, and what a shadow is asking is of no use any more: it ends at once, in whatever process it runs.
+
+Who hears the words writes that the run is cancelled and rings. Who runs it hears the ring and aborts the request; had
+it not, it would find the run cancelled where it wants to store what was proposed.
+"""
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any
+
+from django.conf import settings
+from django.db import transaction
+from django.db.models import Q
+
+from agent.bell import Bell, ring
+from agent.models import InboxItem, Level, ToolCall
+from agent.questions import QUESTION_TOOL
+from maxclaw import clock
+from maxclaw.database_threads import in_database
+from shadow.models import ShadowRun
+from threads.models import Message, Thread
+
+logger = logging.getLogger("maxclaw.shadow")
+
+TOPIC = "shadow-cancel"
+INTERRUPTED_BY_MAX = "interrupted-by-max"
+
+
+def cancel(thread_id: int, error: str = INTERRUPTED_BY_MAX) -> None:
+    """Drop what is queued for a conversation and end what runs, without any proposal."""
+    runs = ShadowRun.objects.filter(thread=thread_id)
+    # In most conversations there is none; nothing is locked for that.
+    open_runs = list(runs.filter(status__in=["queued", "running"]).values_list("pk", flat=True))
+    if not open_runs:
+        return
+    with transaction.atomic():
+        runs.filter(status=ShadowRun.Status.QUEUED).delete()
+        # One that was queued a moment ago may have been taken.
+        for pk in open_runs:
+            running = runs.filter(pk=pk, status=ShadowRun.Status.RUNNING)
+            if running.update(status=ShadowRun.Status.CANCELLED, error=error, ended=clock.now()):
+                ring(TOPIC, {"run": pk})
+
+
+def spoke_since(thread: Thread, seen: int) -> bool:
+    """Whether the person said something after message `seen`: what was heard may not have been acted on yet."""
+    said = Message.objects.filter(thread=thread, pk__gt=seen, role=Message.Role.USER).exclude(text="")
+    answered = ToolCall.objects.filter(thread=thread, tool=QUESTION_TOOL, result__gt=seen)
+    waiting = InboxItem.objects.filter(Q(level=Level.USER), thread=thread, state=InboxItem.State.WAITING, source="user")
+    return said.exists() or answered.exists() or waiting.exists()
+
+
+class Running:
+    """The runs of this process, by id, each a task that a ring can end."""
+
+    def __init__(self) -> None:
+        self._tasks: dict[int, asyncio.Task[bool]] = {}
+
+    def start(self, run_id: int, work: Coroutine[Any, Any, bool]) -> "asyncio.Task[bool]":
+        """Begin a run as a task that can be ended from outside."""
+        task = asyncio.ensure_future(work)
+        self._tasks[run_id] = task
+        task.add_done_callback(lambda _done: self._tasks.pop(run_id, None))
+        return task
+
+    async def end_over(self) -> None:
+        """End the tasks of runs that are over in the records, because a ring may have been missed."""
+        if not self._tasks:
+            return
+        ids = list(self._tasks)
+        over = await in_database(
+            lambda: set(ShadowRun.objects.filter(pk__in=ids, ended__isnull=False).values_list("pk", flat=True))
+        )
+        for run_id in over:
+            self._end(run_id)
+
+    async def heard(self, payload: dict[str, Any]) -> None:
+        self._end(int(payload["run"]))
+
+    def _end(self, run_id: int) -> None:
+        task = self._tasks.get(run_id)
+        if task is not None:
+            task.cancel()
+
+    async def poll(self) -> None:
+        while True:
+            await asyncio.sleep(settings.POLL_SECONDS)
+            with contextlib.suppress(Exception):
+                await self.end_over()
+
+
+@asynccontextmanager
+async def listening() -> AsyncIterator[Running]:
+    """What runs here, with an ear of its own for rings that end it."""
+    running, bell = Running(), Bell()
+    bell.subscribe(TOPIC, running.heard)
+    bell.on_resync(running.end_over)
+    await bell.start()
+    poll = asyncio.create_task(running.poll(), name="shadow poll")
+    try:
+        yield running
+    finally:
+        poll.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await poll
+        await bell.stop()

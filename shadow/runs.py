@@ -1,0 +1,155 @@
+"""One run from taken to over: read what it is made of, ask once, and store what holds.
+
+Read with `material.py` (what is read, hot or cold), `question.py` and `known.py` (what is asked), `asking.py` (the
+request), `proposals.py` (the answer) and `cancelling.py` (how it ends when the person speaks). A run starts no other
+run, writes no message and never holds a conversation while a model is asked.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable
+from enum import StrEnum
+
+from django.db import transaction
+
+from llm import budgets, router
+from llm.errors import ModelError
+from llm.events import Answer
+from llm.ledger import CUT_REASONS
+from maxclaw.database_threads import in_database
+from memory.fact_rows import lock_threads
+from memory.refusals import FactRefused
+from shadow import asking, attempts, cancelling, known, material, proposals, question
+from shadow.cancelling import INTERRUPTED_BY_MAX
+from shadow.material import Material
+from shadow.models import ShadowFactProposal, ShadowRun
+from threads.models import Thread
+
+logger = logging.getLogger("maxclaw.shadow")
+
+AT_ONCE = 16
+RUN_SECONDS = 420.0
+
+Status = ShadowRun.Status
+# What else is done with a run's valid proposals, in the transaction that stores them.
+Stored = Callable[[ShadowRun, Thread, list[ShadowFactProposal]], None]
+on_stored: list[Stored] = []
+
+
+class Failure(StrEnum):
+    """Why an answer is no answer to the question."""
+
+    FOREIGN_CALLS = "foreign-calls"
+    CUT = "cut"
+
+
+async def drain(waiting: Callable[[int, set[int]], list[int]]) -> int:
+    """Run what waits, AT_ONCE at a time in one event loop, until nothing waits. `waiting(limit, seen)` names queued
+    runs. Returns how many were run."""
+    done = 0
+    seen: set[int] = set()
+    async with cancelling.listening() as running:
+        tasks: set[asyncio.Task[bool]] = set()
+        while True:
+            fresh = await in_database(waiting, AT_ONCE - len(tasks), seen) if len(tasks) < AT_ONCE else []
+            for run_id in fresh:
+                seen.add(run_id)
+                tasks.add(running.start(run_id, perform(run_id)))
+            if not tasks:
+                return done
+            ended, tasks = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            done += sum(not task.cancelled() and task.exception() is None and task.result() for task in ended)
+
+
+async def perform(run_id: int) -> bool:
+    """One queued run, from its taking to its end. Returns whether a model was asked. Raises nothing but CancelledError,
+    with which the run is over."""
+    try:
+        taken = await in_database(_take, run_id)
+    except Exception:
+        logger.exception("Shadow run %s could not be taken.", run_id)
+        return False
+    if taken is None:
+        return False
+    run, made_of = taken
+    try:
+        async with asyncio.timeout(RUN_SECONDS):
+            known_already = await known.rendered(made_of.thread, made_of.page.words)
+            asked = question.text(made_of.generation, made_of.page, known_already)
+            answer = await asking.answer_of(run, made_of, asked)
+        await in_database(finish, run, made_of, answer)
+    except asyncio.CancelledError:
+        # Whoever cancelled it wrote so; a server that goes down did not.
+        await asyncio.shield(in_database(attempts.end, run, Status.CANCELLED, "stopped"))
+        raise
+    except asking.RunIsOver:
+        return False
+    except budgets.BudgetExhausted:
+        await in_database(attempts.give_back, run)
+        return False
+    except (ModelError, TimeoutError) as error:
+        await in_database(attempts.end, run, Status.FAILED, _short(error))
+    except Exception as error:
+        logger.exception("Shadow run %s failed.", run_id)
+        await in_database(attempts.end, run, Status.FAILED, type(error).__name__)
+    return True
+
+
+def _take(run_id: int) -> tuple[ShadowRun, Material] | None:
+    """Choose what a queued run reads and how, and make it a running one. None: there is nothing to read, no model may
+    read it, or somebody else took it."""
+    run = ShadowRun.objects.filter(pk=run_id, status=Status.QUEUED).first()
+    if run is None:
+        return None
+    try:
+        made_of = material.gather(run.thread_id)
+    except router.NoModelForCategory:
+        made_of = None
+    if made_of is None:
+        if not Thread.objects.filter(pk=run.thread_id, state=Thread.State.RUNNING).exists():
+            attempts.drop(run)
+        return None
+    run.generation = made_of.generation
+    run.through_seq = made_of.page.through
+    run.path = ShadowRun.Path.HOT if made_of.why_cold is None else ShadowRun.Path.COLD
+    run.path_reason = made_of.why_cold or ""
+    run.model = made_of.model.name
+    return (run, made_of) if attempts.take(run) else None
+
+
+def finish(run: ShadowRun, made_of: Material, answer: Answer) -> None:
+    """Store what was proposed and end the run, in one transaction that reads its state again under a lock. A run that
+    was cancelled meanwhile keeps nothing, and so does one whose person spoke and was not acted on yet."""
+    with transaction.atomic():
+        try:
+            # The conversation first, as whoever makes it stricter or erases it does.
+            lock_threads(run.owner_id, {run.thread_id})
+        except FactRefused:
+            return
+        state = ShadowRun.objects.select_for_update().filter(pk=run.pk).values_list("status", flat=True).first()
+        if state != Status.RUNNING:
+            return
+        thread = Thread.objects.select_related("owner").get(pk=run.thread_id)
+        if thread.scope != Thread.Scope.OPEN or thread.deleted is not None:
+            attempts.end(run, Status.CANCELLED, "not-readable-any-more")
+            return
+        if cancelling.spoke_since(thread, made_of.seen):
+            attempts.end(run, Status.CANCELLED, INTERRUPTED_BY_MAX)
+            return
+        said = proposals.read(answer)
+        if answer.stop_reason in CUT_REASONS:
+            attempts.end(run, Status.FAILED, Failure.CUT)
+            return
+        if said.foreign and not said.proposed:
+            attempts.end(run, Status.FAILED, Failure.FOREIGN_CALLS)
+            return
+        stored = proposals.store(run, thread, said.items)
+        valid = [proposal for proposal in stored if not proposal.validation_error]
+        for hook in on_stored:
+            hook(run, thread, valid)
+        attempts.end(run, Status.COMPLETED)
+
+
+def _short(error: Exception) -> str:
+    # Not the server's own words: those may repeat the conversation's.
+    return error.kind.value if isinstance(error, ModelError) else "too-slow"

@@ -1,0 +1,151 @@
+"""Hot or cold: a table over what is known of the prefix, and the same from real records."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from agent import prefix
+from llm import catalog
+from llm.emulator.client import text
+from llm.models import ModelCall
+from maxclaw import clock
+from shadow import choosing, cursors, material
+from shadow.choosing import PrefixFacts, Reason, why_cold
+from shadow.models import ShadowRun
+from tests.shadow.playing import LONG, play, shadow
+from threads import lifecycle
+from threads.models import Generation, Thread
+
+NOW = clock.now()
+WARM = PrefixFacts(
+    answer_complete=True,
+    at_present_cut=True,
+    expires=NOW + timedelta(seconds=1),
+    cached_tokens=1_000,
+    model_unchanged=True,
+    model_may_read=True,
+    has_tool=True,
+    digest_holds=True,
+)
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        ({}, None),
+        ({"answer_complete": False}, Reason.INCOMPLETE_ANSWER),
+        ({"at_present_cut": False}, Reason.EARLIER_CUT),
+        ({"expires": NOW}, Reason.EXPIRED),
+        ({"cached_tokens": 0}, Reason.NOTHING_CACHED),
+        ({"cached_tokens": None}, Reason.NOTHING_CACHED),
+        ({"has_tool": False}, Reason.TOOL_MISSING),
+        ({"model_unchanged": False}, Reason.MODEL_CHANGED),
+        ({"model_may_read": False}, Reason.CATEGORY_CHANGED),
+        ({"digest_holds": False}, Reason.DIGEST_DIFFERS),
+    ],
+)
+def test_hot_needs_everything_and_cold_says_what_was_missing(changed, reason):
+    assert why_cold(replace(WARM, **changed), NOW) == reason
+
+
+def test_without_a_request_there_is_nothing_to_follow():
+    assert why_cold(None, NOW) == Reason.NO_PREFIX
+
+
+@pytest.mark.parametrize(
+    ("kind", "scope", "has"),
+    [("web", "open", True), ("main", "open", False), ("task", "open", False), ("web", "isolated", False)],
+)
+def test_only_open_web_conversations_have_shadows(kind, scope, has):
+    assert choosing.has_shadows(kind, scope) is has
+
+
+@pytest.fixture
+def warm(emulator, alice, db):
+    async def scenario(world):
+        thread = await world.new_thread(alice)
+        await world.ask(thread, LONG)
+        return thread
+
+    return play(emulator, scenario)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_records_say_the_same(warm, settings, tmp_path, caplog):
+    def reason():
+        made_of = material.gather(warm.pk)
+        return made_of.why_cold
+
+    generation = warm.generations.get()
+    call = ModelCall.objects.get(generation_id=generation.pk)
+    calls = ModelCall.objects.filter(pk=call.pk)
+    assert reason() is None
+    # Five minutes from the start of the request, and an hour where the anchor says so.
+    assert prefix.expires(call) == call.started + timedelta(minutes=5)
+    with clock.moved(299):
+        assert reason() is None
+    with clock.moved(301):
+        assert reason() == Reason.EXPIRED
+        hour = [{**anchor, "ttl": "1h"} for anchor in call.anchors]
+        assert prefix.lifetime(ModelCall(anchors=hour)) == timedelta(hours=1)
+    # A generation that ended keeps its own warm prefix.
+    Generation.objects.filter(pk=generation.pk).update(ended=clock.now(), end_reason="manual")
+    assert reason() is None
+    # The user picked another model; the catalog thinks otherwise than the header.
+    Thread.objects.filter(pk=warm.pk).update(model="emulator-light")
+    assert reason() == Reason.MODEL_CHANGED
+    Thread.objects.filter(pk=warm.pk).update(model="")
+    file = tmp_path / "catalog.toml"
+    file.write_text('[models.emulator-main]\nthinking = "off"\n')
+    settings.MAXCLAW_CATALOG = str(file)
+    assert reason() == Reason.MODEL_CHANGED
+    settings.MAXCLAW_CATALOG = ""
+    calls.update(cut=-1)
+    assert reason() == Reason.EARLIER_CUT
+    calls.update(cut=call.cut, body_sha256="0" * 64)
+    assert reason() == Reason.DIGEST_DIFFERS
+    assert "cannot be proved" in caplog.text
+    calls.update(body_sha256=call.body_sha256, answer_message_id=1)
+    assert reason() == Reason.INCOMPLETE_ANSWER
+    calls.delete()
+    assert reason() == Reason.NO_PREFIX
+
+
+@pytest.mark.django_db(transaction=True)
+def test_an_interrupted_turn_is_no_prefix(emulator, alice):
+    emulator.answer(text("word " * 200), pace="20:20")
+
+    async def scenario(world):
+        thread = await world.new_thread(alice)
+        await world.say(thread, LONG)
+        frame = await world.running_frame(thread)
+        await world.until(lambda: ModelCall.objects.filter(thread_id=thread.pk).exists())
+        await world.stop(thread, frame)
+        await world.rest(thread)
+        return thread
+
+    thread = play(emulator, scenario)
+    assert material.gather(thread.pk).why_cold == Reason.INCOMPLETE_ANSWER
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_category_goes_to_a_light_model_tagged_for_it_and_strict_threads_to_none(emulator, alice, settings, tmp_path):
+    async def scenario(world):
+        labelled = await world.new_thread(alice, category="personal")
+        isolated = await world.new_thread(alice, scope="isolated")
+        for thread in (labelled, isolated):
+            await world.ask(thread, "I am allergic to nuts.")
+        return labelled, isolated
+
+    labelled, isolated = play(emulator, scenario)
+    assert shadow(isolated) is None
+    light = [model.name for model in catalog.palette(catalog.LIGHT)]
+    assert light == ["emulator-light", "emulator-light-all"]  # one that may not read it stands first
+    with clock.moved(3600):
+        run = shadow(labelled)
+    assert (run.status, run.path, run.model) == ("completed", "cold", "emulator-light-all")
+    assert {call.model for call in ModelCall.objects.filter(purpose="shadow")} == {"emulator-light-all"}
+    lifecycle.narrow(labelled, acting_user=alice, scope="isolated")
+    assert not ShadowRun.objects.filter(status="queued").exists()
+    assert cursors.readable_threads().filter(pk__in=[labelled.pk, isolated.pk]).count() == 0

@@ -1,0 +1,179 @@
+"""What a shadow sends: a conversation's own last request, byte for byte, and two messages more."""
+
+import json
+
+import pytest
+
+from agent.models import ToolCall
+from agent.policy import SHADOW_TOOL
+from agent.registry import ToolContext, ToolOutput, tool, unregister
+from llm.emulator.client import text, thinking, tool_use
+from llm.models import ModelCall
+from maxclaw import clock
+from shadow.models import ShadowFactProposal, ShadowRun
+from tests.shadow.playing import ASKED, LONG, item, play, proposes, shadow
+from threads.models import Message
+from threads.verification import verify_thread
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def lookup_tool():
+    @tool(name="lookup", description="Looks up.", parameters={"type": "object"}, parallel_safe=True)
+    def lookup(_context: ToolContext, arguments: dict) -> ToolOutput:
+        return ToolOutput(f"found {json.dumps(arguments)}")
+
+    yield
+    unregister("lookup")
+
+
+def anchors_of(body):
+    """Places of the anchors in the messages: (message, block)."""
+    return [
+        (number, place)
+        for number, message in enumerate(json.loads(body)["messages"])
+        for place, block in enumerate(message["content"])
+        if "cache_control" in block
+    ]
+
+
+def with_anchors(body):
+    """The exact text of each message, anchors and all."""
+    start = body.index('"messages":[') + len('"messages":[')
+    decoder, texts, position = json.JSONDecoder(), [], start
+    while body[position] != "]":
+        _value, end = decoder.raw_decode(body, position)
+        texts.append(body[position:end])
+        position = end + (body[end] == ",")
+    return texts
+
+
+def check_follows(earlier, later, answer_wire):
+    """The hot request is the earlier one, its answer, and one message of the user's."""
+    before, after = with_anchors(earlier["body"]), with_anchors(later["body"])
+    assert after[: len(before)] == before
+    assert len(after) == len(before) + 2
+    assert after[-2] == f'{{"role":"assistant","content":{answer_wire}}}'
+    one, two = json.loads(earlier["body"]), json.loads(later["body"])
+    for key in ("model", "system", "tools", "thinking", "tool_choice", "output_config"):
+        assert json.dumps(one.get(key)) == json.dumps(two.get(key)), key
+    assert anchors_of(later["body"]) == anchors_of(earlier["body"])
+    assert later["body"].count('"cache_control"') <= 4
+    usage, previous = later["usage"], earlier["usage"]
+    whole = previous["input_tokens"] + previous["cache_read_input_tokens"] + previous["cache_creation_input_tokens"]
+    assert usage["cache_read_input_tokens"] >= whole
+    return two["messages"][-1]
+
+
+def test_a_hot_question_follows_the_last_request_byte_for_byte_and_reads_all_of_it_from_the_cache(
+    emulator, alice, lookup_tool
+):
+    emulator.answer(thinking("Two lookups."), text("Let me look."), tool_use("lookup", {"a": 1}), tool_use("lookup"))
+    emulator.answer(thinking("Both are here."), text("Found both."))
+    emulator.answer(tool_use("ask_user_question", {"question": "Which?"}), tool_use("lookup", {"b": 2}))
+
+    async def scenario(world):
+        thread = await world.new_thread(alice)
+        await world.ask(thread, LONG)
+        await world.ask(thread, "I prefer tea.")
+        return thread
+
+    thread = play(emulator, scenario)
+    earlier = emulator.requests(path="/v1/messages")[-1]
+    said = Message.objects.get(thread=thread, text="I prefer tea.")
+    proposes(emulator, item(f"m:{said.pk}"))
+    run = shadow(thread)
+    assert (run.status, run.path, run.path_reason, run.error) == ("completed", "hot", "", "")
+    answer = Message.objects.filter(thread=thread, role="assistant").latest("pk")
+    later = emulator.requests(path="/v1/messages")[-1]
+    last = check_follows(earlier, later, answer.wire)
+    # The results first: one stored, one of a call that is still open.
+    card, looked, asked = last["content"]
+    assert [card["type"], looked["type"]] == ["tool_result", "tool_result"]
+    assert "still in progress in the original thread" in card["content"][0]["text"]
+    assert looked["content"][0]["text"] == 'found {"b": 2}'
+    assert asked["text"].startswith("This is a shadow turn")
+    assert f"[m:{said.pk}] user" in asked["text"]
+    assert run.cache_read_tokens == later["usage"]["cache_read_input_tokens"]
+    assert run.through_seq == Message.objects.filter(thread=thread, role="tool").latest("pk").pk
+    [proposal] = ShadowFactProposal.objects.all()
+    assert (proposal.text, proposal.validation_error, proposal.evidence.get().message) == ("Prefers tea.", "", said)
+    assert verify_thread(thread).findings == []
+
+
+def test_a_shadow_reads_the_cache_anew_and_so_keeps_it_and_what_is_known_stands_last(emulator, alice):
+    async def scenario(world):
+        thread = await world.new_thread(alice)
+        await world.ask(thread, LONG)
+        return thread
+
+    thread = play(emulator, scenario)
+    first = emulator.requests(path="/v1/messages")[-1]
+    said = Message.objects.get(thread=thread, role="user")
+    proposes(emulator, item(said.pk))
+    with clock.moved(200):
+        emulator.move_clock(200)
+        assert shadow(thread).path == "hot"
+    Message.objects.filter(pk=said.pk).update(created=clock.now())
+    ShadowRun.objects.all().delete()  # the same rows once more
+    with clock.moved(400):  # past the first request's five minutes, within those of the shadow's reading
+        emulator.move_clock(200)
+        proposes(emulator, item(said.pk, "Likes green tea.", replaces="p:1"))
+        run = shadow(thread)
+    assert (run.path, run.path_reason) == ("hot", "")
+    assert emulator.requests(path="/v1/messages")[-1]["usage"]["cache_read_input_tokens"] >= (
+        first["usage"]["input_tokens"] + first["usage"]["cache_creation_input_tokens"]
+    )
+
+
+def test_ordinary_turns_list_the_tool_and_refuse_it_and_a_shadow_refuses_all_else(emulator, alice):
+    emulator.answer(tool_use(SHADOW_TOOL, {"facts": []}))
+    emulator.answer(text("Well."))
+
+    async def scenario(world):
+        thread = await world.new_thread(alice)
+        await world.ask(thread, LONG)
+        return thread
+
+    thread = play(emulator, scenario)
+    first = json.loads(emulator.requests(path="/v1/messages")[0]["body"])
+    assert SHADOW_TOOL in [one["name"] for one in first["tools"]]
+    assert SHADOW_TOOL not in json.dumps(first["messages"]) + json.dumps(first["system"])
+    refused = ToolCall.objects.get(thread=thread)
+    assert (refused.status, refused.result.is_error) == ("refused", True)
+    assert "is not available in this turn" in refused.result.text
+    emulator.answer(tool_use("search_memory", {"query": "tea"}), match=ASKED)
+    run = shadow(thread)
+    assert (run.status, run.error) == ("failed", "foreign-calls")
+    assert ToolCall.objects.filter(thread=thread).count() == 1
+    call = ModelCall.objects.get(pk=run.call)
+    assert (call.purpose, call.outcome, run.output_tokens) == ("shadow", "complete", call.output_tokens)
+    assert call.output_tokens > 0
+
+
+def test_a_cold_question_is_rendered_for_a_light_model_and_tags_may_stay_on_ids(emulator, alice):
+    async def scenario(world):
+        thread = await world.new_thread(alice)
+        await world.ask(thread, "I prefer tea. Please remember nothing.")
+        return thread
+
+    thread = play(emulator, scenario)
+    said = Message.objects.get(thread=thread, role="user")
+    items = [
+        item(f"m:{said.pk}"),
+        item("m:"),
+        item(said.pk, evidence=[{"kind": "observed-outcome", "generation_id": f"m:{said.generation_id}"}]),
+    ]
+    proposes(emulator, *items)
+    with clock.moved(3600):
+        emulator.move_clock(3600)
+        run = shadow(thread)
+    assert (run.status, run.path, run.path_reason, run.model) == ("completed", "cold", "expired", "emulator-light")
+    body = json.loads(emulator.requests(path="/v1/messages")[-1]["body"])
+    assert [one["name"] for one in body["tools"]] == [SHADOW_TOOL]
+    assert len(body["messages"]) == 1
+    good, bare, tagged = ShadowFactProposal.objects.order_by("position")
+    assert (good.validation_error, good.evidence.get().message) == ("", said)
+    assert "message_id is a whole number" in bare.validation_error
+    assert tagged.validation_error
