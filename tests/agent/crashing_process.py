@@ -36,7 +36,7 @@ POINTS: dict[str, tuple[str, str, str, int]] = {
 # Points of a renewal of the context, which another test walks.
 RENEWAL_POINTS: dict[str, tuple[str, str, str, int]] = {
     "before the summary is asked for": ("agent.compaction", "gather", BEFORE, 1),
-    "while the summary is written": ("agent.compaction", "_open", AFTER, 1),
+    "while the summary is written": ("agent.summarizing", "_open", AFTER, 1),
     "before the new generation is committed": ("agent.renewal", "_commit", BEFORE, 1),
     "in the middle of the commit": ("agent.compaction", "commit", AFTER, 1),
 }
