@@ -75,10 +75,15 @@ def warm_call(generation: Generation) -> ModelCall | None:
 
 
 def commit(
-    material: Material, made: Summary, reason: Generation.EndReason, token: UUID | None
+    material: Material,
+    made: Summary,
+    reason: Generation.EndReason,
+    token: UUID | None,
+    ahead: opening.Ahead | None = None,
 ) -> tuple[Generation, list[Event]] | None:
     """End the generation and open the next, in the caller's transaction. None, and nothing changed, when somebody
-    spoke meanwhile (or took the thread, where no lease is held): the summary would not know it."""
+    spoke meanwhile (or took the thread, where no lease is held): the summary would not know it. `ahead` is what was
+    found for the opening."""
     thread = lock_thread(material.thread.pk, token)
     generation = live_generation(thread)
     last = Message.objects.filter(thread=thread).order_by("-pk").values_list("pk", flat=True).first() or 0
@@ -94,7 +99,7 @@ def commit(
         ordinal=generation.ordinal + 1,
         standing=[asdict(entry) for entry in standing],
     )
-    fresh.opening = opening.render(thread, fresh)
+    fresh.opening = opening.render(thread, fresh, ahead)
     fresh.save(update_fields=["opening"])
     with translation.override(thread.owner.language):
         sentence = _("The context was renewed: what was said before is summarised.")
@@ -136,7 +141,8 @@ async def compact_idle(thread_id: int) -> bool:
     made = await summarize(material, background=True)
     if made is None:
         return False
-    return await in_database(_commit_idle, material, made)
+    ahead = await opening.look_ahead(thread_id, made.text)
+    return await in_database(_commit_idle, material, made, ahead)
 
 
 def _gather_if_idle(thread_id: int) -> Material | None:
@@ -149,9 +155,9 @@ def _gather_if_idle(thread_id: int) -> Material | None:
     return material
 
 
-def _commit_idle(material: Material, made: Summary) -> bool:
+def _commit_idle(material: Material, made: Summary, ahead: opening.Ahead) -> bool:
     with transaction.atomic():
-        done = commit(material, made, Generation.EndReason.IDLE, None)
+        done = commit(material, made, Generation.EndReason.IDLE, None, ahead)
         if done is not None:
             emit_all(material.thread.pk, material.thread.owner_id, done[1])
         return done is not None

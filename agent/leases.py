@@ -28,6 +28,7 @@ class Holding:
     source: str = ""
     language: str = "en"
     fresh: bool = False  # its frame was made with the taking, its first request counted
+    opens: bool = False  # its generation has no opening yet
 
 
 def grant(thread: Thread, holder: str) -> uuid.UUID:

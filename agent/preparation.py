@@ -35,10 +35,12 @@ class CategoryChanged(Exception):
 
 @dataclass
 class Step:
-    """One request of a turn, with the assistant row that its answer goes into (made at the first attempt)."""
+    """One request of a turn, with the assistant row that its answer goes into (made at the first attempt), and what was
+    found for the opening where the generation has none."""
 
     answer: Message | None = None
     generation: Generation | None = None
+    ahead: opening.Ahead | None = None
 
 
 def choose_models(thread: Thread, generation: Generation) -> list[Model]:
@@ -96,7 +98,7 @@ def compose(
     generation = step.generation = now.generation
     header = _header(thread, generation, model)
     if generation.opening is None:
-        generation.opening = opening.render(thread, generation)
+        generation.opening = opening.render(thread, generation, step.ahead)
         generation.save(update_fields=["opening"])
     check_opening(generation.opening, header, model)
     messages = wire_messages(

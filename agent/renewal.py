@@ -8,7 +8,7 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from accounts.models import User
-from agent import compaction, ending, frames, speaking
+from agent import compaction, ending, frames, opening, speaking
 from agent.events import emit_all
 from agent.leases import Holding
 from agent.models import Level, TaskFrame
@@ -77,19 +77,21 @@ async def run(holding: Holding) -> bool:
     material = await in_database(compaction.gather, holding.thread_id, forgetting)
     made = await summarize(material, background=False)
     assert made is not None  # only background work may come back with nothing
-    return await in_database(_commit, holding, material, made)
+    ahead = await opening.look_ahead(holding.thread_id, made.text)
+    return await in_database(_commit, holding, material, made, ahead)
 
 
-def _commit(holding: Holding, material: Material, made: Summary) -> bool:
+def _commit(holding: Holding, material: Material, made: Summary, ahead: opening.Ahead) -> bool:
     reason = _REASONS[holding.source]
     with transaction.atomic():
         thread = lock_thread(holding.thread_id, holding.token)
-        done = compaction.commit(material, made, reason, holding.token)
+        done = compaction.commit(material, made, reason, holding.token, ahead)
         if done is None and holding.source == frames.RENEWAL_TO_FORGET:
             # What was to be forgotten would stay: once more.
             return True
         generation, events = done if done is not None else (live_generation(thread), [])
         holding.generation_id = generation.pk
+        holding.opens = generation.opening is None
         notice = "" if done is not None else _("Something came in meanwhile, so the context was not renewed.")
         goes_on, more = ending.end_or_go_on(thread, generation, holding, TaskFrame.EndReason.ANSWERED, notice)
         emit_all(thread.pk, thread.owner_id, [*events, *more])

@@ -87,6 +87,7 @@ def take(thread_id: int, holder: str) -> Holding | None:
             source=frame.source,
             language=thread.owner.language,
             fresh=fresh,
+            opens=generation.opening is None,
         )
 
 

@@ -14,7 +14,7 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.utils import translation
 
-from agent import compaction, ending, frames, interruption, leases, meter, renewal
+from agent import compaction, ending, frames, interruption, leases, meter, opening, renewal
 from agent.answers import StoredAnswer, context_full_sentence, opening_too_large_sentence, store_answer
 from agent.events import Event, emit, emit_all
 from agent.leases import Holding
@@ -123,12 +123,15 @@ class Turn:
     async def _step(self) -> bool:
         """One request with its round of tools. True when another one follows."""
         step = Step()
+        if self.holding.opens:
+            step.ahead = await opening.look_ahead(self.holding.thread_id, None)
         begun = await in_database(self._begin, step)
         if begun is None:
             # Stop was pressed before anybody listened for its ring.
             self.cancel(CancelReason.STOP)
             await asyncio.sleep(0)
             return True
+        self.holding.opens = False
         deltas = DeltaWriter(self.holding.thread_id, self.holding.owner_id, self.holding.token)
         try:
             answered = await self._ask(step, begun, deltas)

@@ -6,13 +6,13 @@ import re
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from benchmarks.harness import percentile, table
-from benchmarks.questions import LOCOMO, Conversation, Facts, Question
+from benchmarks.questions import LOCOMO, Conversation, Question
 
 if TYPE_CHECKING:
     from accounts.models import User
@@ -109,9 +109,11 @@ def _results(
     figures: Figures,
 ) -> dict[str, str]:
     """The result of each way as text."""
-    from memory.meaning_range import reach, vector_of
+    from llm.embedding import Thresholds
+    from memory.meaning_range import reach
     from memory.meaning_search import meaning_search
     from memory.merging import merged
+    from memory.query_vectors import compared
     from memory.searching import result_text
     from threads.literal_search import literal_search
     from threads.visibility import Viewer
@@ -121,16 +123,17 @@ def _results(
     literal = literal_search(viewer, thread.channel, query)
     searched = reach(viewer, thread.channel)
     assert searched.model is not None
-    compared = vector_of(query, searched.model, searched.category)
-    assert compared is not None
-    found = meaning_search(searched, query, *compared)
-    both = result_text(query, found, [], literal, thread.channel)
+    asked = compared([query], searched.model, searched.category)
+    assert asked is not None
+    found = meaning_search(searched, query, asked)
+    both = result_text(query, found, None, literal, thread.channel)
     figures.milliseconds.append((time.perf_counter() - began) * 1000)
     figures.longest = max(figures.longest, len(both))
-    by_cosine = meaning_search(searched, "", compared[0], threshold=-1.0)
+    everything = Thresholds(recall=-1.0, briefing=-1.0)
+    by_cosine = meaning_search(searched, "", replace(asked, thresholds=everything))
     scores = baseline.scores(query)
     known, matrix = vectors
-    cosines = matrix @ compared[0]
+    cosines = matrix @ asked.vectors[0]
     return {
         "literal": literal.text,
         "meaning": merged(None, _other(query, by_cosine.hits, thread.channel)),
@@ -169,40 +172,6 @@ def _vectors(ids: Sequence[int], texts: Mapping[int, str]) -> tuple[Sequence[int
     stored = dict(MessageChunk.objects.filter(message_id__in=ids, offset=0).values_list("message_id", "embedding"))
     known = [pk for pk in ids if pk in stored]
     return known, np.stack([np.asarray(stored[pk], dtype=np.float32) for pk in known])
-
-
-def calibrate(observed: Iterable[Facts]) -> dict[str, Any]:
-    """How many pairs of a question and a fact of the same conversation reach the local model's thresholds: of those
-    that belong together, and of those that do not. Prints the rates; returns them."""
-    from llm.embedding_local import LocalBackend
-
-    backend = LocalBackend()
-    together: list[Any] = []
-    apart: list[Any] = []
-    for facts in observed:
-        cosines = (
-            backend.embed([text for text, _evidence in facts.questions])
-            @ backend.embed([text for text, _turn in facts.facts]).T
-        )
-        turns = [turn for _text, turn in facts.facts]
-        related = np.array([[turn in evidence for turn in turns] for _text, evidence in facts.questions])
-        together.append(cosines[related])
-        apart.append(cosines[~related])
-    true, false = np.concatenate(together), np.concatenate(apart)
-    thresholds = {"recall": backend.thresholds.recall, "briefing": backend.thresholds.briefing}
-    rates = {
-        name: {"true": round(float((true >= least).mean()), 4), "false": round(float((false >= least).mean()), 4)}
-        for name, least in thresholds.items()
-    }
-    table(
-        f"Thresholds of {backend.name}: share of {len(true):,} related and {len(false):,} unrelated pairs",
-        ["threshold", "cosine", "related", "unrelated"],
-        [
-            [name, f"{thresholds[name]:.3f}", f"{rate['true']:.1%}", f"{rate['false']:.2%}"]
-            for name, rate in rates.items()
-        ],
-    )
-    return rates
 
 
 def report(figures: Figures) -> dict[str, Any]:

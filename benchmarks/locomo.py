@@ -2,11 +2,10 @@
 
 Asks the questions that `DIR/locomo/locomo10.json` brings, and those of a Chinese and a cross-lingual data set beside
 it, and counts how much of the evidence each part of a search brings into its 12,000 characters, beside BM25 and the
-bare embedding; and how many related and unrelated pairs reach the thresholds of the local model. Then it turns the
-conversations (10, with 5,882 turns) into the JSON lines that `import_conversations` reads, imports them, imports them
-again, imports one history that is larger than a context, and asks a question in imported conversations until its
-answer has streamed in. The baseline beside the import is `bulk_create` of as many rows. Without `--data` the
-conversations are made in code. `--convert OUT` only writes the JSON lines.
+bare embedding. Then it turns the conversations (10, with 5,882 turns) into the JSON lines that `import_conversations`
+reads, imports them, imports them again, imports one history that is larger than a context, and asks a question in
+imported conversations until its answer has streamed in. The baseline beside the import is `bulk_create` of as many
+rows. Without `--data` the conversations are made in code. `--convert OUT` only writes the JSON lines.
 """
 
 import asyncio
@@ -100,10 +99,7 @@ def _search(data: Path | None, size: Size) -> dict[str, Any]:
     from accounts.models import User
 
     conversations = questions.published(data) if data else questions.made(size.turns)
-    found = evidence.report(evidence.measure(User.objects.create_user("reader"), conversations, size.searched))
-    if data and size.searched is None and (data / corpora.LOCOMO_FILE).exists():
-        found["thresholds"] = evidence.calibrate(questions.locomo_facts(data))
-    return found
+    return evidence.report(evidence.measure(User.objects.create_user("reader"), conversations, size.searched))
 
 
 def _measure(several: Path, count: int, long: Path, long_count: int, questions: int, found: dict[str, Any]) -> None:

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 NAME = "universal-sentence-encoder-multilingual-3"
 DIMENSIONS = 512
-# Calibrated on observed facts of published conversations (`benchmarks/locomo.py` prints the rates): at these cosines
-# as many unrelated pairs of question and fact pass, 0.83 % and 14.8 %, as do at 0.70 and 0.50 with all-MiniLM-L6-v2,
-# an English model of the usual scale.
+# Calibrated by `benchmarks/thresholds.py` on observed facts of published conversations: at these cosines as many
+# unrelated pairs of question and fact pass, 0.83 % and 14.8 %, as do at 0.70 and 0.50 with all-MiniLM-L6-v2, an English
+# model of the usual scale.
 THRESHOLDS = {NAME: Thresholds(recall=0.541, briefing=0.349)}
 
 

@@ -105,6 +105,8 @@ class Fact(models.Model):
         indexes = [
             models.Index(fields=["owner", "status", "-id"], name="fact_owner_list"),
             models.Index(fields=["owner", "fingerprint"], name="fact_fingerprint"),
+            # What a search reads first: which models' vectors a person's facts have.
+            models.Index(fields=["owner", "status", "embedding_model"], name="fact_models_of_owner"),
             # What waits for its vector, whatever the model: looked through by the tick.
             models.Index(fields=["embedding_model"], name="fact_active_by_model", condition=Q(status="active")),
         ]

@@ -42,7 +42,7 @@ class Hits:
 async def search_hits(viewer: Viewer, query: str, channel: str | None = None) -> Hits:
     """Search as `memory.searching.search` does: first the messages that hold the words, where a channel is named, then
     those that are near in meaning. Raises HistoryRefused for the same."""
-    literal, by_meaning = await found_by_both(viewer, query, channel)
+    literal, by_meaning, _asked = await found_by_both(viewer, query, channel)
     shown = literal.hits if literal is not None else []
     hits = await in_database(_of_literal, shown)
     known = {hit.message_id for hit in hits}

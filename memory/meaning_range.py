@@ -15,7 +15,6 @@ from django.db.models.lookups import GreaterThan
 from pgvector.django import CosineDistance
 
 from llm import embedding
-from llm.embedding import Vectors
 from memory.chunks import embedded_rows
 from memory.models import EmbeddedThread, MessageChunk
 from threads.history import readable_thread
@@ -150,20 +149,6 @@ def stored(keys: Sequence[ChunkKey]) -> list[StoredChunk]:
             [[key.message_id for key in keys], [key.offset for key in keys], [key.length for key in keys]],
         )
         return [StoredChunk(keys[row[0]], *row[1:]) for row in cursor.fetchall()]
-
-
-def vector_of(query: str, model: str, category: str) -> tuple[Vectors, float] | None:
-    """The query's vector for a model's chunks and the cosine from which they count as near; None where nobody here can
-    embed for it, or may read a query with this label. Raises EmbeddingError. Not for a database unit: a server may be
-    asked.
-
-    A question and the words that answer it are less alike than two facts that agree, so what counts is the looser of
-    the model's thresholds: few answers reach the stricter one.
-    """
-    backend = embedding.able_to_embed(model)
-    if backend is None or not embedding.may_embed(backend, category):
-        return None
-    return backend.embed([query[: backend.max_chars]])[0], backend.thresholds.briefing
 
 
 def _span(span: Span, id_field: str) -> Q:

@@ -10,10 +10,11 @@ from datetime import datetime
 
 import numpy as np
 
-from llm.embedding import CHUNK_MAX_CHARS, Vectors
+from llm.embedding import CHUNK_MAX_CHARS
 from memory import ranking
 from memory.chunks import spans
 from memory.meaning_range import ChunkKey, Reach, StoredChunk, stored
+from memory.query_vectors import Compared
 from threads import lexical
 from threads.transcript import fold
 
@@ -47,15 +48,19 @@ class MeaningResult:
     by_words_alone: bool
 
 
-def meaning_search(reach: Reach, query: str, vector: Vectors | None, threshold: float) -> MeaningResult:
-    """The excerpts near a query. `vector` is the query's by the reach's model, None where nothing can be compared;
-    `threshold` the cosine from which an excerpt is near by itself."""
-    cosines = reach.nearest(vector) if vector is not None else {}
+def meaning_search(reach: Reach, query: str, compared: Compared | None) -> MeaningResult:
+    """The excerpts near a query. `compared` is the query by the reach's model, None where nothing can be compared.
+
+    A question and the words that answer it are less alike than two facts that agree, so what makes an excerpt near by
+    itself is the looser of the model's thresholds: few answers reach the stricter one.
+    """
+    cosines = reach.nearest(compared.vectors[0]) if compared is not None else {}
+    threshold = compared.thresholds.briefing if compared is not None else 1.0
     texts = _texts_with_words(reach, query)
     keys = _without_copies(reach, {*cosines, *texts})
     if not keys:
         nothing_stored = not reach.rows().exists()
-        return MeaningResult([], 0, nothing_stored=nothing_stored, by_words_alone=vector is None)
+        return MeaningResult([], 0, nothing_stored=nothing_stored, by_words_alone=compared is None)
     scores = lexical.bm25(query, {key: texts[key] for key in keys if key in texts}, population=len(keys))
     words = np.array([scores.get(key, 0.0) for key in keys])
     cosine = np.array([cosines.get(key, np.nan) for key in keys])
@@ -65,7 +70,7 @@ def meaning_search(reach: Reach, query: str, vector: Vectors | None, threshold: 
     order = np.argsort(-ranking.fused(words, cosine, groups), kind="stable")
     best = [int(place) for place in order if shown[place]][:SHOWN_MAX]
     hits = [_hit(chunk, cosines.get(chunk.key)) for chunk in stored([keys[place] for place in best])]
-    return MeaningResult(hits, int(found.sum()), nothing_stored=False, by_words_alone=vector is None)
+    return MeaningResult(hits, int(found.sum()), nothing_stored=False, by_words_alone=compared is None)
 
 
 def needles_of(query: str) -> list[str]:

@@ -5,74 +5,85 @@ a context because it resembled another: this runs when it is asked.
 """
 
 import asyncio
-import logging
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 
 from django.conf import settings
 
-from llm.embedding import EmbeddingError
 from maxclaw.database_threads import in_database
-from memory import answering, excerpts
-from memory.fact_search import FactHit, fact_hits
-from memory.meaning_range import Reach, reach, vector_of
+from memory import answering, excerpts, fact_search
+from memory.fact_lines import lines_within
+from memory.fact_search import FactHit, FactsFound
+from memory.meaning_range import Reach, reach
 from memory.meaning_search import MeaningHit, MeaningResult, meaning_search
 from memory.merging import merged
+from memory.query_vectors import QueryVectors
 from threads.literal_search import LiteralHit, LiteralResult, literal_search
 from threads.search_terms import terms_of
 from threads.visibility import Viewer
 
-logger = logging.getLogger("maxclaw.search")
-
 NO_FACTS = "No facts are stored."
+NO_FACT_NEAR = "No fact that is stored is near enough in meaning."
+FACTS_HEADING = "# What is remembered (facts; a decision outranks a passing remark)"
+SAID_HEADING = "# What was said in conversations"
+FACTS_LEFT_OUT = "({count} more facts were cut. Narrow the query to see them.)"
+# The rest of the part beside the literal one is for what was said.
+FACTS_SHARE = 0.5
 NOTHING_STORED = "Nothing is stored that could be searched by meaning."
 NOTHING_NEAR = "Nothing stored is near enough in meaning, and nothing has these words."
 NOTHING_MORE = "What is near in meaning stands above already."
 BY_WORDS_ALONE = "(Ranked by words alone: nothing can be compared by meaning now.)"
 
 
+# Notes that facts are used; returns those that are still there.
+UseFacts = Callable[[Sequence[int]], Awaitable[set[int]]]
+
+
 @dataclass(frozen=True)
 class SearchResult:
     """`text` is what a model reads, at most SEARCH_RESULT_MAX_CHARS characters; `literal` and `meaning` what it was
-    made of, `literal_left_out` how many more messages have the words."""
+    made of, `literal_left_out` how many more messages have the words; `facts` those that `text` may show."""
 
     text: str
     literal: list[LiteralHit] = field(default_factory=list)
     literal_left_out: int = 0
     meaning: list[MeaningHit] = field(default_factory=list)
+    facts: list[FactHit] = field(default_factory=list)
 
 
-async def search(viewer: Viewer, query: str, channel: str | None = None) -> SearchResult:
-    """Search one conversation (and what it was copied from), or everything that the viewer may see.
+async def search(viewer: Viewer, query: str, channel: str | None = None, use: UseFacts | None = None) -> SearchResult:
+    """Search one conversation (and what it was copied from), or everything that the viewer may see. `use` notes that
+    facts were found, before anything is made of them.
 
     Raises HistoryRefused, whose text says what to change: an empty query or one shorter than the smallest term, an
     unknown channel or another owner's (one answer), one's own that the viewer's level forbids.
     """
-    facts: list[FactHit] = []
-    if channel is None:
-        terms_of(query)
-        (literal, found), facts = await asyncio.gather(
-            found_by_both(viewer, query, None), in_database(fact_hits, viewer, query)
-        )
-    else:
-        literal, found = await found_by_both(viewer, query, channel)
-    answer = await _answer(viewer, query, found, facts)
+    literal, found, asked = await found_by_both(viewer, query, channel)
+    # After a refusal nothing more is looked for.
+    facts = await fact_search.find(viewer, asked)
+    if use is not None and facts.hits:
+        used = await use([hit.fact_id for hit in facts.hits])
+        facts = replace(facts, hits=[hit for hit in facts.hits if hit.fact_id in used])
+    answer = await _answer(viewer, query, found, facts.hits)
     text = result_text(query, found, facts, literal, channel, answer)
     if literal is None:
-        return SearchResult(text, meaning=found.hits)
-    return SearchResult(text, literal.hits, literal.left_out, found.hits)
+        return SearchResult(text, meaning=found.hits, facts=facts.hits)
+    return SearchResult(text, literal.hits, literal.left_out, found.hits, facts.hits)
 
 
-async def found_by_both(viewer: Viewer, query: str, channel: str | None) -> tuple[LiteralResult | None, MeaningResult]:
-    """What either part finds; the literal one only in a conversation that is named. Raises HistoryRefused."""
+async def found_by_both(
+    viewer: Viewer, query: str, channel: str | None
+) -> tuple[LiteralResult | None, MeaningResult, QueryVectors]:
+    """What either part finds, the literal one only in a conversation that is named; and the query's vectors. Raises
+    HistoryRefused."""
     terms_of(query)
+    searched: Reach = await in_database(reach, viewer, channel)
+    asked = QueryVectors(query, searched.category)
     if channel is None:
-        return None, await _by_meaning(viewer, query, None)
+        return None, await _by_meaning(searched, asked), asked
     both = await asyncio.gather(
-        in_database(literal_search, viewer, channel, query),
-        _by_meaning(viewer, query, channel),
-        return_exceptions=True,
+        in_database(literal_search, viewer, channel, query), _by_meaning(searched, asked), return_exceptions=True
     )
     literal, by_meaning = both
     # Both were waited for, so that no work goes on behind a refusal.
@@ -80,33 +91,27 @@ async def found_by_both(viewer: Viewer, query: str, channel: str | None) -> tupl
         raise literal
     if isinstance(by_meaning, BaseException):
         raise by_meaning
-    return literal, by_meaning
+    return literal, by_meaning, asked
 
 
 def result_text(
     query: str,
     found: MeaningResult,
-    facts: Sequence[FactHit],
+    facts: FactsFound | None,
     literal: LiteralResult | None = None,
     channel: str | None = None,
     answer: str | None = None,
 ) -> str:
-    """What was found, as a model reads it. `answer` stands in the place of the list where one was written."""
+    """What was found, as a model reads it. `facts` None: they were not looked for. `answer` stands in the place of the
+    list where one was written."""
     shown = literal.hits if literal is not None else []
     other = answer if answer is not None else partial(_listed, query, found, facts, shown, channel)
     return merged(None if literal is None else literal.text, other)
 
 
-async def _by_meaning(viewer: Viewer, query: str, channel: str | None) -> MeaningResult:
-    searched: Reach = await in_database(reach, viewer, channel)
-    compared = None
-    if searched.model is not None:
-        try:
-            compared = await asyncio.to_thread(vector_of, query, searched.model, searched.category)
-        except EmbeddingError as error:
-            logger.warning("A search goes by words alone: %s", error.text)
-    vector, threshold = compared if compared is not None else (None, 1.0)
-    return await in_database(meaning_search, searched, query, vector, threshold)
+async def _by_meaning(searched: Reach, asked: QueryVectors) -> MeaningResult:
+    compared = await asked.by(searched.model) if searched.model is not None else None
+    return await in_database(meaning_search, searched, asked.text, compared)
 
 
 async def _answer(viewer: Viewer, query: str, found: MeaningResult, facts: Sequence[FactHit]) -> str | None:
@@ -118,15 +123,13 @@ async def _answer(viewer: Viewer, query: str, found: MeaningResult, facts: Seque
 def _listed(
     query: str,
     found: MeaningResult,
-    facts: Sequence[FactHit],
+    facts: FactsFound | None,
     shown: Sequence[LiteralHit],
     channel: str | None,
     room: int,
 ) -> str:
     """The part beside the literal one, in `room` characters."""
-    lines = [f"f:{fact.fact_id} {fact.text}" for fact in facts]
-    if channel is None and not facts:
-        lines.append(NO_FACTS)
+    lines = _facts(facts, channel, room)
     if not found.hits:
         lines.append(NOTHING_STORED if found.nothing_stored else NOTHING_NEAR)
     elif found.by_words_alone:
@@ -137,3 +140,15 @@ def _listed(
     if found.hits and not listed:
         listed = NOTHING_MORE
     return "\n\n".join(filter(None, [before, listed]))
+
+
+def _facts(facts: FactsFound | None, channel: str | None, room: int) -> list[str]:
+    """The lines of the facts with their headings. In a conversation that was named nothing is said of their lack."""
+    if facts is None:
+        return []
+    if not facts.hits:
+        said = NO_FACTS if facts.nothing_stored else NO_FACT_NEAR
+        return [said] if channel is None else []
+    lines = lines_within(facts.hits, round(room * FACTS_SHARE))
+    left_out = [FACTS_LEFT_OUT.format(count=len(facts.hits) - len(lines))] if len(lines) < len(facts.hits) else []
+    return [FACTS_HEADING, *lines, *left_out, "", SAID_HEADING]

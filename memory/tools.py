@@ -1,15 +1,21 @@
 """The tools with which a model looks for old words, and remembers what it was asked to."""
 
+from collections.abc import Sequence
 from typing import Any
 
+from django.db import transaction
+
+from agent.models import ToolCall
 from agent.registry import ToolContext, ToolError, ToolOutput, tool
 from agent.tools import calling_thread
 from maxclaw.database_threads import in_database
 from memory import remembering, routing, searching
 from memory.fact_arguments import FACT, FACT_REQUIRED, ID
-from memory.models import Fact
+from memory.models import Fact, FactUse
 from memory.refusals import FactRefused
+from memory.using import use_facts
 from threads.history import HistoryRefused
+from threads.transcript import lock_thread
 from threads.visibility import Viewer
 
 
@@ -37,11 +43,22 @@ from threads.visibility import Viewer
 )
 async def search_memory(context: ToolContext, arguments: dict[str, Any]) -> ToolOutput:
     viewer = await in_database(lambda: Viewer.of_thread(calling_thread(context)))
+
+    async def use(fact_ids: Sequence[int]) -> set[int]:
+        return await in_database(_use_found, context, fact_ids)
+
     try:
-        found = await searching.search(viewer, arguments["query"], arguments.get("channel"))
+        found = await searching.search(viewer, arguments["query"], arguments.get("channel"), use)
     except HistoryRefused as refusal:
         raise ToolError(str(refusal)) from None
     return ToolOutput(found.text)
+
+
+def _use_found(context: ToolContext, fact_ids: Sequence[int]) -> set[int]:
+    with transaction.atomic():
+        lock_thread(context.thread_id, context.token)
+        asked = ToolCall.objects.select_related("message").get(pk=context.call_id).message
+        return {fact.pk for fact in use_facts(context.owner_id, fact_ids, FactUse.How.FOUND, message=asked)}
 
 
 @tool(

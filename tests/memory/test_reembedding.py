@@ -10,7 +10,7 @@ from agent import health
 from llm import embedding
 from llm.embedding_local import NAME
 from maxclaw import doctor
-from memory import embedding_work, meaning_range, reembedding, searching
+from memory import embedding_work, meaning_range, query_vectors, reembedding, searching
 from memory.models import EmbeddedThread, MessageChunk
 from tests.llm.test_embedding import Server
 from tests.threads.records import exchange, thread_of
@@ -47,7 +47,7 @@ def test_old_vectors_answer_until_every_conversation_is_embedded_anew(alice, oth
     other_model()
     viewer = Viewer.of_thread(threads[0])
     assert meaning_range.reach(viewer, None).model == NAME
-    assert meaning_range.vector_of("bicycle", NAME, "")[0].shape == (512,)
+    assert query_vectors.compared(["bicycle"], NAME, "").vectors.shape == (1, 512)
     embedding_work.embed_some(threads[0].pk)
     assert models() == {NAME, "embed-small"}
     assert meaning_range.reach(viewer, threads[0].channel).model == "embed-small"

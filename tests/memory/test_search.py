@@ -15,6 +15,7 @@ from maxclaw import clock
 from memory import embedding_work, meaning_range, searching
 from memory.meaning_search import meaning_search, needles_of
 from memory.models import MessageChunk
+from memory.query_vectors import compared
 from tests.threads.conversation import Conversation
 from tests.threads.records import call_tool, exchange, give_result, say, thread_of
 from tests.threads.test_literal_search import shown_by_hand
@@ -38,8 +39,7 @@ def embed(*threads):
 
 def by_meaning(viewer, query, channel=None):
     reach = meaning_range.reach(viewer, channel)
-    vector, threshold = meaning_range.vector_of(query, reach.model, reach.category)
-    return meaning_search(reach, query, vector, threshold)
+    return meaning_search(reach, query, compared([query], reach.model, reach.category))
 
 
 @settings(max_examples=12, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
@@ -60,10 +60,10 @@ def test_nothing_invisible_is_ever_in_a_result(db, steps, long):
             viewer, channel = Viewer.of_thread(conversation.thread), conversation.thread.channel
             literal = literal_search(viewer, channel, "needle")
             here, anywhere = by_meaning(viewer, "needle", channel), by_meaning(viewer, "needle")
-            text = searching.result_text("needle", here, [], literal, channel)
+            text = searching.result_text("needle", here, None, literal, channel)
             assert len(text) <= SEARCH_RESULT_MAX_CHARS
             assert ids_in(text) <= ids
-            assert ids_in(searching.result_text("needle", anywhere, [])) <= set().union(*visible)
+            assert ids_in(searching.result_text("needle", anywhere, None)) <= set().union(*visible)
             holding = shown_by_hand(conversation.thread, "needle", False)
             assert bool(ids_in(text)) == bool(holding), "what is visible is found"
         raise Undone
@@ -121,7 +121,7 @@ def test_words_not_embedded_yet_are_found_by_words(alice):
     said, _answer = exchange(thread, "The spare keys are under the flowerpot.", "Good.")
     reach = meaning_range.reach(Viewer.of_thread(thread), thread.channel)
     assert reach.model is None
-    found = meaning_search(reach, "where is my key", None, 1.0)
+    found = meaning_search(reach, "where is my key", None)
     assert next(hit.message_id for hit in found.hits) == said.pk
     assert found.by_words_alone
 
@@ -264,6 +264,6 @@ def test_a_search_costs_a_fixed_number_of_queries(alice, django_assert_max_num_q
         exchange(thread, f"bicycle number {number}", "it is green")
     embed(thread)
     reach = meaning_range.reach(Viewer.of_thread(thread), thread.channel)
-    vector, threshold = meaning_range.vector_of("bicycle", reach.model, reach.category)
+    by_model = compared(["bicycle"], reach.model, reach.category)
     with django_assert_max_num_queries(6):
-        assert len(meaning_search(reach, "bicycle", vector, threshold).hits) > 20
+        assert len(meaning_search(reach, "bicycle", by_model).hits) > 20
