@@ -87,6 +87,39 @@ def locomo_facts(folder: Path) -> Iterator[Facts]:
         yield Facts(facts, asked)
 
 
+# A question and the fact that answers it, made for this.
+MADE_PAIRS = (
+    ("What instrument does Ann play?", "Ann plays the cello in an amateur orchestra."),
+    ("Where did Ben grow up?", "Ben grew up in a village in the north of Norway."),
+    ("Why did Ann leave her job?", "Ann left her job because she wanted to work with animals."),
+    ("What is Ben allergic to?", "Ben is allergic to peanuts."),
+    ("How many children does Ann have?", "Ann has two daughters and a son."),
+    ("Which sport does Ben do at weekends?", "Ben goes climbing with his brother every weekend."),
+    ("What colour is Ann's new car?", "Ann bought a red car."),
+    ("Who gave Ben the old watch?", "Ben's grandfather gave him a watch when he turned eighteen."),
+    ("When does Ann's course begin?", "Ann starts a pottery course on 4 May 2023."),
+    ("What does Ben want to open one day?", "Ben dreams of opening his own bakery."),
+    ("What pets does Ann have?", "Ann has a cat called Oscar."),
+    ("Which country did Ben travel to last?", "Ben travelled to Portugal in March 2023."),
+    ("What are Ann's favourite books?", "Ann likes to read crime novels before she sleeps."),
+    ("How should reports be written for Ben?", "Ben prefers short reports with the conclusion first."),
+    ("What did Ann decide about the garden?", "Ann decided to plant apple trees behind the house."),
+    ("小李住在哪里?", "小李住在杭州西湖边上。"),
+    ("小李喜欢喝什么?", "小李喜欢喝龙井茶,不喝咖啡。"),
+    ("小王的孩子多大了?", "小王的儿子今年五岁。"),
+    ("小王为什么换工作?", "小王换工作是因为想离家近一点。"),
+    ("小李每周做什么运动?", "小李每周三晚上打羽毛球。"),
+    ("小王对什么过敏?", "小王对海鲜过敏。"),
+    ("小李决定用哪个数据库?", "小李决定新系统用 PostgreSQL。"),
+)
+
+
+def made_facts() -> Facts:
+    """The same form, of a few facts made in code."""
+    facts = [(fact, str(number)) for number, (_question, fact) in enumerate(MADE_PAIRS)]
+    return Facts(facts, [(asked, frozenset({str(number)})) for number, (asked, _fact) in enumerate(MADE_PAIRS)])
+
+
 def _places(evidence: list[str], places: dict[str, int]) -> frozenset[int]:
     ids = [found for text in evidence for found in re.findall(r"D\d+:\d+", text)]
     return frozenset(places[found] for found in ids if found in places)

@@ -32,6 +32,8 @@ FIGURES = {
         "recall",
         "result_chars_max",
     },
+    "memory": {"search_p95_ms", "tool_p95_ms", "facts_in_the_table"},
+    "thresholds": {"model", "recall", "briefing"},
     "search": {"p95_ms", "tool_p95_ms", "short_rows_p95_ms", "grep_ratio", "index_share", "insert_ratio"},
 }
 
@@ -56,6 +58,12 @@ def test_a_benchmark_ends_with_its_figures_as_one_json_object(name):
     elif name == "search":
         assert figures["p95_ms"]["selective"].keys() == figures["grep_ratio"].keys() == {"0.12M", "0.24M"}
         assert 0.05 < figures["index_share"] < 5
+    elif name == "memory":
+        assert figures["search_p95_ms"].keys() == {"50", "200"}
+    elif name == "thresholds":
+        shares = [figures[which]["related_share"] for which in ("recall", "briefing")]
+        assert 0.4 < shares[0] < shares[1]
+        assert figures["recall"]["unrelated_share"] < 0.01 < figures["briefing"]["unrelated_share"] < 0.15
     else:
         assert figures["questions_answered"] == 2
 

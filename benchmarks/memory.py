@@ -1,0 +1,186 @@
+"""What is remembered: what the steward makes of conversations, and how long facts take to be found.
+
+The steward reads the conversations of LoCoMo (`--data`), or some made in code, through the emulator's rules, or through
+a real model where `--model-url` or ANTHROPIC_API_KEY names one, until nothing is left. Counted are the facts it wrote,
+the share of their evidence that the judge of evidence would accept again, the share of facts that another one repeats
+(cosine 0.95 and more, the same thing applied to), calls, tokens, list price; and that every row that is to be read was
+read exactly once, and that a second run asks for nothing.
+
+Searches are measured for owners of several sizes whose facts are spread among those of others in one large table: the
+facts' part alone (`memory.fact_search.find`, the query's embedding included) and the whole tool without a channel.
+"""
+
+import asyncio
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if __package__ in (None, ""):
+    # As a script: the project's folder is looked into first, not this one, whose names are no apps.
+    sys.path[0] = str(Path(__file__).resolve().parent.parent)
+
+from benchmarks.harness import arguments, finish, percentile, surroundings, table
+
+if TYPE_CHECKING:
+    from accounts.models import User
+
+QUERIES = (
+    "Where does she live now?",
+    "What did we decide about the database?",
+    "他喜欢喝什么茶?",
+    "prefers short reports with the conclusion first",
+    "allergic to peanuts",
+)
+
+
+@dataclass(frozen=True)
+class Size:
+    """Facts of each measured owner, facts in the whole table, how often each query is asked, and how many vectors the
+    others' facts share."""
+
+    owners: tuple[int, ...]
+    whole: int
+    repeats: int
+    vectors: int = 1_000
+
+
+FULL = Size(owners=(1_000, 20_000), whole=1_000_000, repeats=20)
+QUICK = Size(owners=(1_000, 5_000), whole=50_000, repeats=5)
+SMOKE = Size(owners=(50, 200), whole=1_000, repeats=1, vectors=100)
+PARTS = 20
+OTHER_OWNERS = 200
+
+
+@dataclass
+class Timed:
+    """Milliseconds of each search of one owner: of the facts alone, and of the whole tool."""
+
+    facts: list[float] = field(default_factory=list)
+    tool: list[float] = field(default_factory=list)
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Measure and print."""
+    options = arguments(__doc__).parse_args(argv)
+    size = SMOKE if options.smoke else QUICK if options.quick else FULL
+    with surroundings(durable=options.durable):
+        searches = measure_searches(size)
+        finish("memory", _report_searches(size, searches))
+
+
+def measure_searches(size: Size) -> dict[int, Timed]:
+    """Fill the table, then search for each owner in turn."""
+    owners = _fill(size)
+    return {count: asyncio.run(_search(owner, size.repeats)) for count, owner in owners.items()}
+
+
+def _fill(size: Size) -> dict[int, "User"]:
+    """The facts of the measured owners spread among those of the others, as if all had been written over the years."""
+    from django.db import connection
+
+    from accounts.models import User
+
+    others = User.objects.bulk_create(User(username=f"other-{number}") for number in range(OTHER_OWNERS))
+    owners = {count: User.objects.create_user(f"owner-{count}") for count in size.owners}
+    parts = min(PARTS, *size.owners)
+    rest = size.whole - sum(size.owners)
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT setseed(0.5)")
+        _make_vectors(cursor, size.vectors)
+        for part in range(parts):
+            _insert(cursor, [other.pk for other in others], rest // parts)
+            for count, owner in owners.items():
+                _insert(cursor, [owner.pk], count // parts + (count % parts if part == 0 else 0))
+        cursor.execute("VACUUM ANALYZE memory_fact")
+    return owners
+
+
+def _make_vectors(cursor: Any, count: int) -> None:
+    from llm import embedding
+    from llm.embedding_local import DIMENSIONS
+
+    # Loaded before anything is measured, as it is in a process that has searched before.
+    embedding.configured().embed(["Is anybody there?"])
+    cursor.execute(
+        """
+        CREATE TEMPORARY TABLE made_vector AS
+        SELECT number AS id, (
+            SELECT l2_normalize(array_agg(random() - 0.5 + 0 * (place + number))::vector)
+            FROM generate_series(1, %s) AS place
+        ) AS embedding
+        FROM generate_series(0, %s - 1) AS number
+        """,
+        [DIMENSIONS, count],
+    )
+    cursor.execute("CREATE UNIQUE INDEX ON made_vector (id)")
+
+
+def _insert(cursor: Any, owner_ids: Sequence[int], count: int) -> None:
+    from llm import embedding
+
+    cursor.execute(
+        """
+        INSERT INTO memory_fact (owner_id, text, kind, aspect, applies_to, tone, project, scope, category, status,
+                                 writer, legacy, graduated_rule, graduated_commit, why, fingerprint, embedding,
+                                 embedding_model, created, changed)
+        SELECT (%(owners)s::bigint[])[1 + place %% cardinality(%(owners)s::bigint[])],
+               'Something of the usual length that somebody said once about themselves, number ' || place,
+               'about-user', 'fact', '', CASE WHEN place %% 4 = 0 THEN 'decision' ELSE 'remark' END, '', 'open', '',
+               'active', 'import', true, '', '', '', 'made', made_vector.embedding, %(model)s, now(), now()
+        FROM (
+            SELECT place, floor(random() * (SELECT count(*) FROM made_vector))::int AS vector
+            FROM generate_series(1, %(count)s) AS place
+        ) AS wanted
+        JOIN made_vector ON made_vector.id = wanted.vector
+        """,
+        {"owners": list(owner_ids), "count": count, "model": embedding.configured().name},
+    )
+
+
+async def _search(owner: "User", repeats: int) -> Timed:
+    from maxclaw.database_threads import in_database
+    from memory import fact_search, searching
+    from memory.query_vectors import QueryVectors
+    from threads.lifecycle import create_thread
+    from threads.visibility import Viewer
+
+    viewer = Viewer.of_thread(await in_database(create_thread, owner))
+    timed = Timed()
+    for warm in (False, *[True] * repeats):
+        for query in QUERIES:
+            began = time.perf_counter()
+            await fact_search.find(viewer, QueryVectors(query, ""))
+            between = time.perf_counter()
+            await searching.search(viewer, query)
+            ended = time.perf_counter()
+            if warm:
+                timed.facts.append((between - began) * 1000)
+                timed.tool.append((ended - between) * 1000)
+    return timed
+
+
+def _report_searches(size: Size, searches: dict[int, Timed]) -> dict[str, Any]:
+    table(
+        f"Searches among {size.whole:,} facts: milliseconds",
+        ["facts of the owner", "searches", "facts p50", "p95", "tool p50", "p95"],
+        [
+            [
+                f"{count:,}",
+                len(timed.facts),
+                *(percentile(times, share) for times in (timed.facts, timed.tool) for share in (0.5, 0.95)),
+            ]
+            for count, timed in searches.items()
+        ],
+    )
+    return {
+        "facts_in_the_table": size.whole,
+        "search_p95_ms": {str(count): round(percentile(timed.facts, 0.95), 1) for count, timed in searches.items()},
+        "tool_p95_ms": {str(count): round(percentile(timed.tool, 0.95), 1) for count, timed in searches.items()},
+    }
+
+
+if __name__ == "__main__":
+    main()
