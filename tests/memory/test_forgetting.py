@@ -7,6 +7,7 @@ from asgiref.sync import async_to_sync
 from django.db import connection, transaction
 
 from accounts import erasing
+from agent import ending, renewal, taking
 from agent.models import TaskFrame
 from llm import embedding
 from llm.emulator.client import text
@@ -23,6 +24,7 @@ from tests.threads.records import exchange, live, say, thread_of
 from tests.threads.transactions import Elsewhere, wait_until_blocked
 from threads import lifecycle
 from threads.models import Generation, Message, Thread
+from threads.transcript import lock_thread
 from threads.visibility import Viewer
 
 pytestmark = pytest.mark.django_db
@@ -111,7 +113,7 @@ def test_forgetting_waits_for_a_generation_that_is_just_being_told(alice):
 
 @pytest.mark.django_db(transaction=True)
 def test_a_live_generation_that_was_told_ends_at_the_turn_boundary_and_what_follows_does_not_know(emulator, alice):
-    """Asked for while a turn runs; the summary is made without the opening, and survives the server's going down."""
+    """Asked for while a turn runs; the summary is made without the opening."""
     emulator.answer(text("A long answer."), hold="turn", match={"contains": "Hello"})
     emulator.answer(text("No sections."), times=-1)
 
@@ -138,9 +140,27 @@ def test_a_live_generation_that_was_told_ends_at_the_turn_boundary_and_what_foll
     first, second = Generation.objects.filter(thread=thread).order_by("ordinal")
     assert first.end_reason == "forgotten"
     assert CANARY not in first.summary + second.opening
+    asked = [json.dumps(body) for body in emulator.bodies()]
+    assert [CANARY in body for body in asked if "ten numbered" not in body] == [True]
+    assert {CANARY in body for body in asked if "ten numbered" in body} == {False}
     assert "Hm." in first.summary
     assert TaskFrame.objects.filter(thread=thread).exclude(state="done").count() == 0
     assert running.pk < TaskFrame.objects.latest("pk").pk
+
+
+def test_a_renewal_that_forgets_is_taken_up_again_until_it_is_done(alice, thread):
+    renewal.request_forgetting(live(thread))
+    renewal.request_forgetting(live(thread))
+    frame = TaskFrame.objects.get(thread=thread)
+    for reason in (TaskFrame.EndReason.INTERRUPTED, TaskFrame.EndReason.STOPPED):
+        assert taking.take(thread.pk, "a server").frame_id == frame.pk
+        ending.interrupt_and_settle(lock_thread(thread.pk), reason)
+        frame.refresh_from_db()
+        assert frame.state == "suspended"
+    taking.take(thread.pk, "a server")
+    ending.interrupt_and_settle(lock_thread(thread.pk), TaskFrame.EndReason.ERROR)
+    frame.refresh_from_db()
+    assert frame.state == "failed", "else an error would repeat for ever"
 
 
 def test_a_conversation_takes_along_its_evidence_and_what_it_alone_proves(alice, thread):
