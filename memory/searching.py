@@ -52,14 +52,16 @@ class SearchResult:
     facts: list[FactHit] = field(default_factory=list)
 
 
-async def search(viewer: Viewer, query: str, channel: str | None = None, use: UseFacts | None = None) -> SearchResult:
+async def search(
+    viewer: Viewer, query: str, channel: str | None = None, use: UseFacts | None = None, before: int | None = None
+) -> SearchResult:
     """Search one conversation (and what it was copied from), or everything that the viewer may see. `use` notes that
-    facts were found, before anything is made of them.
+    facts were found, before anything is made of them. `before` is the message that asks.
 
     Raises HistoryRefused, whose text says what to change: an empty query or one shorter than the smallest term, an
     unknown channel or another owner's (one answer), one's own that the viewer's level forbids.
     """
-    literal, found, asked = await found_by_both(viewer, query, channel)
+    literal, found, asked = await found_by_both(viewer, query, channel, before)
     # After a refusal nothing more is looked for.
     facts = await fact_search.find(viewer, asked)
     if use is not None and facts.hits:
@@ -73,7 +75,7 @@ async def search(viewer: Viewer, query: str, channel: str | None = None, use: Us
 
 
 async def found_by_both(
-    viewer: Viewer, query: str, channel: str | None
+    viewer: Viewer, query: str, channel: str | None, before: int | None = None
 ) -> tuple[LiteralResult | None, MeaningResult, QueryVectors]:
     """What either part finds, the literal one only in a conversation that is named; and the query's vectors. Raises
     HistoryRefused."""
@@ -82,9 +84,8 @@ async def found_by_both(
     asked = QueryVectors(query, searched.category)
     if channel is None:
         return None, await _by_meaning(searched, asked), asked
-    both = await asyncio.gather(
-        in_database(literal_search, viewer, channel, query), _by_meaning(searched, asked), return_exceptions=True
-    )
+    by_words = in_database(partial(literal_search, viewer, channel, query, before=before))
+    both = await asyncio.gather(by_words, _by_meaning(searched, asked), return_exceptions=True)
     literal, by_meaning = both
     # Both were waited for, so that no work goes on behind a refusal.
     if isinstance(literal, BaseException):

@@ -42,16 +42,22 @@ from threads.visibility import Viewer
     parallel_safe=True,
 )
 async def search_memory(context: ToolContext, arguments: dict[str, Any]) -> ToolOutput:
-    viewer = await in_database(lambda: Viewer.of_thread(calling_thread(context)))
+    viewer, asking = await in_database(_who_asks, context)
 
     async def use(fact_ids: Sequence[int]) -> set[int]:
         return await in_database(_use_found, context, fact_ids)
 
     try:
-        found = await searching.search(viewer, arguments["query"], arguments.get("channel"), use)
+        found = await searching.search(viewer, arguments["query"], arguments.get("channel"), use, asking)
     except HistoryRefused as refusal:
         raise ToolError(str(refusal)) from None
     return ToolOutput(found.text)
+
+
+def _who_asks(context: ToolContext) -> tuple[Viewer, int]:
+    """The viewer, and the message that holds the call."""
+    asking = ToolCall.objects.values_list("message_id", flat=True).get(pk=context.call_id)
+    return Viewer.of_thread(calling_thread(context)), asking
 
 
 def _use_found(context: ToolContext, fact_ids: Sequence[int]) -> set[int]:

@@ -95,16 +95,18 @@ class _Place:
     end: int
 
 
-def literal_search(viewer: Viewer, channel: str, query: str, *, only_cold: bool = False) -> LiteralResult:
+def literal_search(
+    viewer: Viewer, channel: str, query: str, *, only_cold: bool = False, before: int | None = None
+) -> LiteralResult:
     """The rows of a conversation, and of what it was copied from, that hold the query or words of it. `only_cold`:
-    only rows that were moved out of the context.
+    only rows that were moved out of the context. `before`: the row that asks, which is not found, nor what follows it.
 
     Raises HistoryRefused, whose text says what to change, for a query that asks for nothing, for an unknown channel or
     another owner's (one answer), and for a conversation of one's own that the viewer's level forbids.
     """
     terms = terms_of(query)
     with transaction.atomic():
-        searched = Range(viewer, readable_thread(viewer, channel), only_cold=only_cold)
+        searched = Range(viewer, readable_thread(viewer, channel), only_cold=only_cold, before=before)
         whole = searched.holding(terms.whole)
         by_words = _Words.none()
         # Where the query itself fills the result, or is one word that was found, rows with parts of it are neither

@@ -86,12 +86,13 @@ def standing() -> Q:
 
 class Range:
     """The rows that a viewer may find in a conversation which the viewer may read. `only_cold` keeps those that were
-    moved out of the context."""
+    moved out of the context; `before` ends the viewer's own conversation before a row: the one that asks has the words
+    of its query, and would find itself."""
 
-    def __init__(self, viewer: Viewer, thread: Thread, *, only_cold: bool = False) -> None:
+    def __init__(self, viewer: Viewer, thread: Thread, *, only_cold: bool = False, before: int | None = None) -> None:
         self.owner_id = viewer.owner_id
         self.only_cold = only_cold
-        self.spans = _spans(viewer, thread)
+        self.spans = _spans(viewer, thread, before)
 
     def holding(self, needle: str) -> Found:
         """The rows that hold a folded needle. Where very many long ones may, the newest are read until there are
@@ -204,9 +205,10 @@ def _upto(span: Span) -> dict[str, int]:
     return {} if span.upto is None else {"pk__lte": span.upto}
 
 
-def _spans(viewer: Viewer, thread: Thread) -> list[Span]:
+def _spans(viewer: Viewer, thread: Thread, before: int | None) -> list[Span]:
     """The thread itself, then what it was copied from, as far as the viewer may read it."""
-    spans = [Span(thread.pk, None)]
+    asks = before is not None and thread.pk == viewer.thread_id
+    spans = [Span(thread.pk, before - 1 if asks and before is not None else None)]
     source = thread.copied_from_id
     while source is not None and len(spans) <= ANCESTORS_MAX:
         message = Message.objects.select_related("thread").only("id", "owner_id", "thread").filter(pk=source).first()

@@ -102,6 +102,8 @@ def test_after_one_more_generation_the_command_is_found(emulator, alice, query):
     found = ToolCall.objects.get(tool="search_memory").result
     assert not found.is_error
     assert f"[m:{call.pk}] assistant" in found.text
+    asking = ToolCall.objects.get(tool="search_memory").message_id
+    assert f"m:{asking}]" not in found.text  # nor the call that asks, which has the words of its query
     assert "by remote login" not in found.text  # a summary never appears
 
 
