@@ -1,8 +1,12 @@
 """Runs and proposals by hand, unchecked."""
 
+from django.db import transaction
+
 from maxclaw import clock
 from memory.fact_drafts import fingerprint_of
 from shadow.models import ShadowFactProposal, ShadowProposalEvidence, ShadowRun
+from tests.threads.records import live
+from threads.models import Message
 
 
 def run_row(thread, generation=None, status="completed", **fields):
@@ -22,6 +26,15 @@ def run_row(thread, generation=None, status="completed", **fields):
     )
 
 
+def copied(message, thread):
+    """A row of a thread that is a copy of a message."""
+    row = Message.objects.get(pk=message.pk)
+    row.pk, row.copied_from_id, row.thread, row.generation = None, message.pk, thread, live(thread)
+    row.save(force_insert=True)
+    return row
+
+
+@transaction.atomic
 def proposal_row(message, text="Prefers tea.", run=None, position=0, **fields):
     """A proposal of the message's thread, proved by it; with a validation error it has no evidence."""
     thread = message.thread

@@ -1,0 +1,111 @@
+"""The person goes first: their words end a shadow's request at once, in whatever process it runs."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+from asgiref.sync import async_to_sync
+from django.conf import settings as project
+
+from agent import sending
+from llm.models import ModelCall
+from shadow import asking, cancelling, question, runs, triggers
+from shadow.models import ShadowFactProposal, ShadowRun
+from tests.agent.world import database_url
+from tests.maxclaw.running import ROOT, wait_until
+from tests.shadow.playing import LONG, item, play, proposes
+from tests.shadow.test_wire import check_follows
+from tests.threads.records import say
+from threads.models import Message
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture
+def rested(emulator, alice):
+    """Two conversations with a warm prefix."""
+
+    async def scenario(world):
+        threads = [await world.new_thread(alice) for _number in range(2)]
+        for thread in threads:
+            await world.ask(thread, LONG)
+        return threads
+
+    return play(emulator, scenario)
+
+
+@pytest.fixture
+def worker(emulator, rested):
+    """A queue's worker in processes of its own, which polls once an hour: only a ring can have told it anything."""
+    environment = {
+        **os.environ,
+        "DATABASE_URL": database_url(),
+        "MAXCLAW_EMULATOR_URL": emulator.base_url,
+        "MAXCLAW_POLL_SECONDS": "3600",
+        "MAXCLAW_ROLE": "worker",
+        "MAXCLAW_DATA_DIR": str(project.DATA_DIR),
+    }
+    command = [sys.executable, "-m", "django", "qcluster", "--skip-checks"]
+    process = subprocess.Popen(command, cwd=ROOT, env={**environment, "DJANGO_SETTINGS_MODULE": "maxclaw.settings"})
+    yield process
+    process.terminate()
+    process.wait(30)
+
+
+def test_a_run_is_hot_in_another_process_and_ends_there_when_the_person_speaks(emulator, alice, rested, worker):
+    first, second = rested
+    said = Message.objects.get(thread=first, role="user")
+    earlier = emulator.requests(path="/v1/messages")[0]
+    proposes(emulator, item(said.pk))
+    triggers.trigger(first.pk, "waiting-max")
+    wait_until(ShadowRun.objects.filter(status="completed").exists, seconds=60.0, what="the run in the worker")
+    run = ShadowRun.objects.get()
+    assert (run.path, run.error, run.proposals.count()) == ("hot", "", 1)
+    answer = Message.objects.get(thread=first, role="assistant")
+    check_follows(earlier, emulator.requests(path="/v1/messages")[-1], answer.wire)
+
+    proposes(emulator, item(Message.objects.get(thread=second, role="user").pk), hold="asked")
+    triggers.trigger(second.pk, "waiting-max")
+    emulator.wait_for_held(seconds=60.0)
+    run = ShadowRun.objects.get(thread=second)
+    assert (run.status, run.path) == ("running", "hot")
+    sending.send(alice, second.channel, "One thing more.", client_key="1")
+    run.refresh_from_db()
+    assert (run.status, run.error) == ("cancelled", "interrupted-by-max")
+    # Nobody releases the held answer: the request itself is aborted.
+    wait_until(ModelCall.objects.filter(pk=run.call, outcome="interrupted").exists, what="the request's end")
+    assert emulator.state()["held"] == []
+    assert not ShadowFactProposal.objects.filter(thread=second).exists()
+
+
+@pytest.mark.parametrize("heard", [True, False])
+def test_words_between_the_answer_and_the_commit_leave_no_proposal(emulator, alice, rested, heard):
+    thread = rested[0]
+    proposes(emulator, item(Message.objects.get(thread=thread, role="user").pk))
+    triggers.trigger(thread.pk, "waiting-max")
+    run, made_of = runs._take(ShadowRun.objects.get().pk)
+    asked = question.text(made_of.generation, made_of.page, "")
+    answer = async_to_sync(asking.answer_of)(run, made_of, asked)
+    if heard:
+        sending.send(alice, thread.channel, "One thing more.", client_key="1")
+    else:
+        say(thread, "user", "Committed, and nobody was told yet.")
+    runs.finish(run, made_of, answer)
+    run.refresh_from_db()
+    assert (run.status, run.error, run.proposals.count()) == ("cancelled", "interrupted-by-max", 0)
+
+
+def test_what_is_queued_is_dropped_and_a_request_never_goes_out_for_a_run_that_is_over(emulator, alice, rested):
+    one, other = rested
+    for thread in rested:
+        triggers.trigger(thread.pk, "waiting-max")
+    cancelling.cancel(one.pk)
+    assert list(ShadowRun.objects.values_list("thread", flat=True)) == [other.pk]
+    run, made_of = runs._take(ShadowRun.objects.get().pk)
+    cancelling.cancel(other.pk)
+    before = len(emulator.requests())
+    with pytest.raises(asking.RunIsOver):
+        async_to_sync(asking.answer_of)(run, made_of, "asked")
+    assert len(emulator.requests()) == before
+    assert not ModelCall.objects.filter(purpose="shadow").exists()

@@ -1,0 +1,154 @@
+"""What becomes of what a shadow proposes: each item by itself, with three checks."""
+
+import pytest
+from django.db import transaction
+
+from accounts import erasing
+from memory import fact_embedding
+from memory.models import Fact
+from shadow import cursors, known, proposals, question
+from shadow.models import ShadowFactProposal
+from tests.memory.facts import fact_row, remember
+from tests.shadow.playing import item, proposes, shadow
+from tests.shadow.records import copied, proposal_row, run_row
+from tests.threads.records import exchange, say, thread_of
+from threads import lifecycle
+from threads.models import Message, Thread
+from threads.verification import verify_thread
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def said(alice):
+    return say(thread_of(alice), "user", "I prefer tea to coffee.")
+
+
+def stored(said, *items):
+    """Errors of the items, in order, as stored for a run of the message's thread."""
+    thread = said.thread
+    with transaction.atomic():
+        rows = proposals.store(run_row(thread), thread, items)
+    return [row.validation_error for row in rows]
+
+
+def test_a_malformed_item_rejects_none_of_its_siblings(said):
+    wrong_kind = item(said.pk, kind="recipe")
+    unknown = item(said.pk, colour="green")
+    nothing = item(said.pk, evidence=[])
+    errors = stored(said, item(said.pk), wrong_kind, unknown, nothing, "no object", {})
+    assert errors[0] == ""
+    assert "kind" in errors[1]
+    assert "colour" in errors[2]
+    assert all(errors[3:])
+    assert ShadowFactProposal.objects.get(position=1).raw == wrong_kind
+    assert ShadowFactProposal.objects.count() == 6
+
+
+def test_evidence_is_of_the_same_conversation_of_the_same_person_and_there(alice, bob, said):
+    elsewhere = say(thread_of(alice), "user", "I prefer tea.")
+    foreign = say(thread_of(bob), "user", "I prefer tea.")
+    branched = copied(elsewhere, said.thread)
+    answer = say(said.thread, "assistant", "You prefer tea.")
+    deleted = say(thread_of(alice), "user", "I prefer tea.")
+    Thread.objects.filter(pk=deleted.thread_id).update(deleted=deleted.created)
+    accepted = {"kind": "max-accepted", "message_id": answer.pk, "accepted_by": elsewhere.pk}
+    outcome = {"kind": "observed-outcome", "generation_id": elsewhere.generation_id}
+    errors = stored(
+        said,
+        item(elsewhere.pk),
+        item(foreign.pk),
+        item(branched.pk),
+        item(answer.pk),
+        item(deleted.pk),
+        item(10**12),
+        item(said.pk, evidence=[{"kind": "max-stated", "message_id": said.pk}, accepted]),
+        item(said.pk, kind="event", evidence=[outcome]),
+    )
+    assert all(errors), errors
+    assert "another conversation" in errors[0]
+    assert "There is no message" in errors[1]
+    assert "copied from another conversation" in errors[2]
+    kept = ShadowFactProposal.objects.get(position=0)
+    assert [row.message for row in kept.evidence.all()] == [elsewhere]
+    assert not ShadowFactProposal.objects.get(position=1).evidence.exists()
+    assert not Fact.objects.exists()
+
+
+def test_what_is_replaced_is_what_the_conversation_may_see(alice, bob, said):
+    mine = fact_row(alice, said)
+    labelled = fact_row(alice, said, category="work")
+    foreign = fact_row(bob, say(thread_of(bob), "user", "Tea."))
+    earlier = proposal_row(said, "Prefers coffee.")
+    other = proposal_row(say(thread_of(alice), "user", "Coffee."), "Prefers coffee.")
+    refused = [f"f:{labelled.pk}", f"f:{foreign.pk}", f"p:{other.pk}", "f:", str(mine.pk)]
+    errors = stored(
+        said,
+        item(said.pk, replaces=f"f:{mine.pk}"),
+        item(said.pk, replaces=f"p:{earlier.pk}"),
+        *(item(said.pk, replaces=value) for value in refused),
+    )
+    assert errors[:2] == ["", ""]
+    assert all(errors[2:])
+    first, second = ShadowFactProposal.objects.exclude(pk__in=[earlier.pk, other.pk]).order_by("position")[:2]
+    assert (first.replaces_fact, second.replaces_proposal) == (mine, earlier)
+    assert known.standing_proposals(said.thread).filter(pk=earlier.pk).count() == 0
+
+
+def test_a_secret_is_kept_in_no_column(said):
+    key = "sk-ant-api03-" + "a1B2c3D4" * 8
+    assert "Secrets are not remembered" in stored(said, item(said.pk, f"The key is {key}."))[0]
+    row = ShadowFactProposal.objects.values().get()
+    assert key not in str(row)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_question_ends_with_what_is_known_to_this_conversation(emulator, alice):
+    cursors.initialize()
+    thread, elsewhere = thread_of(alice), thread_of(alice)
+    labelled = thread_of(alice, category="work")
+    said, _answer = exchange(thread, "I prefer green tea in the morning.")
+    own = remember(said, "Prefers green tea.").fact
+    near = remember(exchange(elsewhere, "I drink green tea.")[0], "Drinks green tea each morning.").fact
+    hidden = remember(exchange(labelled, "Green tea at work.")[0], "Green tea in the morning at work.").fact
+    fact_embedding.embed_facts()
+    earlier = proposal_row(said, "Prefers sencha.", run=run_row(thread, through_seq=0))
+    proposal_row(said, "Prefers milk.", run=earlier.run, position=1, validation_error="no evidence")
+    proposes(emulator, item(said.pk, "Prefers green tea to coffee.", replaces=f"f:{own.pk}"))
+    before = verify_thread(thread).proved
+    run = shadow(thread)
+    assert run.status == "completed", run.error
+    asked = emulator.bodies()[-1]["messages"][-1]["content"][-1]["text"]
+    _before, heading, after = asked.partition(known.HEADING)
+    assert heading
+    assert [line.partition(" ")[0] for line in after.strip().splitlines()] == [
+        f"f:{own.pk}",
+        f"f:{near.pk}",
+        f"p:{earlier.pk}",
+    ]
+    assert f"f:{hidden.pk}" not in asked
+    assert question.instruction() in asked
+    proposal = ShadowFactProposal.objects.latest("pk")
+    assert (proposal.validation_error, proposal.replaces_fact_id) == ("", own.pk)
+    # A comparison is all that it is so far.
+    assert Fact.objects.get(pk=own.pk).status == "active"
+    assert Fact.objects.count() == 3
+    assert verify_thread(thread).proved == before
+
+
+def test_what_is_forgotten_is_proposed_no_more_and_a_conversation_takes_its_proposals_along(alice, said):
+    fact = fact_row(alice, said, "Prefers tea.")
+    kept = proposal_row(said, "Prefers milk.")
+    proposal_row(said, "prefers TEA")
+    proposal_row(said, "Prefers sencha.", replaces_fact=fact)
+    proposal_row(say(thread_of(alice), "user", "Tea."), "Prefers tea.", validation_error="no evidence")
+    with transaction.atomic():
+        erasing.forget_fact(fact)
+    assert list(ShadowFactProposal.objects.all()) == [kept]
+    lifecycle.narrow(said.thread, acting_user=alice, category="work")
+    assert ShadowFactProposal.objects.get().category == "work"
+    exported = [record["record"] for record in erasing.export_user(alice)]
+    assert {"shadow_proposal", "shadow_run"} <= set(exported)
+    erasing.erase_thread(said.thread)
+    assert not ShadowFactProposal.objects.exists()
+    assert Message.objects.filter(thread=said.thread_id).count() == 0

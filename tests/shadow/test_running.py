@@ -1,0 +1,196 @@
+"""When runs are queued and taken, how many at a time, and what failures cost."""
+
+import threading
+from datetime import timedelta
+
+import pytest
+from django.db import connection
+from django_q.models import OrmQ
+
+from agent import compaction, prefix
+from llm.emulator.client import text
+from llm.models import ModelCall
+from maxclaw import clock
+from memory.models import Fact
+from shadow import attempts, cursors, tasks, ticks, triggers
+from shadow.models import ShadowFactProposal, ShadowRun
+from tests.shadow.playing import ASKED, LONG, play, shadow
+from tests.shadow.records import run_row
+from tests.threads.records import exchange, thread_of
+from threads import lifecycle
+from threads.models import Generation, Message, Thread
+from threads.signals import SettledReason
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def drains():
+    return [task for task in OrmQ.objects.all() if task.task["func"] == "shadow.tasks.drain"]
+
+
+def statuses(thread):
+    return list(ShadowRun.objects.filter(thread=thread).order_by("pk").values_list("status", flat=True))
+
+
+def read_thread(owner, words="I prefer tea."):
+    """A conversation at rest with one exchange, which no request stands behind."""
+    thread = thread_of(owner)
+    exchange(thread, words)
+    return thread
+
+
+@pytest.fixture
+def begun(db):
+    cursors.initialize()
+
+
+def test_three_failures_in_a_row_pause_a_generation_and_each_is_charged(emulator, alice, begun):
+    thread = read_thread(alice)
+    emulator.answer(text("I propose to"), stop_reason="max_tokens", match=ASKED, times=4)
+    for _trigger in range(4):
+        shadow(thread)
+    calls = ModelCall.objects.filter(purpose="shadow")
+    assert statuses(thread) == ["failed"] * 3
+    assert [call.outcome for call in calls] == ["cut"] * 3
+    assert all(call.output_tokens and call.reserved_tokens for call in calls)
+    assert [run.error for run in ShadowRun.objects.all()] == ["cut"] * 3
+    with clock.moved(6 * 3600 - 60):
+        shadow(thread)
+        assert calls.all().count() == 3
+    with clock.moved(6 * 3600 + 60):
+        assert shadow(thread).status == "failed"
+        assert calls.all().count() == 4
+        # An empty answer is an answer: what was read is read.
+        emulator.answer(text("nothing"), match=ASKED)
+        assert shadow(thread).status == "completed"
+        assert not ShadowFactProposal.objects.exists()
+        shadow(thread)
+    assert calls.all().count() == 5
+    assert statuses(thread) == [*["failed"] * 4, "completed"]
+
+
+def test_a_run_starts_no_other_writes_no_message_and_no_fact(emulator, alice, begun):
+    thread = read_thread(alice)
+    rows, queued = Message.objects.count(), OrmQ.objects.count()
+    shadow(thread)
+    assert ShadowFactProposal.objects.get().validation_error == ""
+    assert Message.objects.count() == rows
+    assert not Fact.objects.exists()
+    assert OrmQ.objects.count() == queued + 1  # the trigger's own
+    assert Thread.objects.get(pk=thread.pk).state == "idle"
+
+
+def test_a_worker_runs_sixteen_at_a_time(emulator, alice, begun):
+    for _number in range(18):
+        triggers.trigger(read_thread(alice).pk, "waiting-max")
+    emulator.answer(text("nothing"), match=ASKED, times=18, hold="all")
+    done = []
+
+    def work():
+        done.append(tasks.drain())
+        connection.close()
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    held = emulator.wait_for_held(16, seconds=30)
+    assert len(held) == 16
+    assert ShadowRun.objects.filter(status="running").count() == 16
+    while worker.is_alive():
+        emulator.release()
+        worker.join(0.05)
+    assert done == [18]
+    assert ShadowRun.objects.filter(status="completed").count() == 18
+
+
+def test_a_busy_conversation_keeps_its_trigger_until_the_turn_ends(emulator, alice, begun):
+    thread = read_thread(alice)
+    triggers.trigger(thread.pk, SettledReason.TURN_BOUNDARY)
+    assert statuses(thread) == []  # nothing was queued meanwhile
+    busy = {"state": "running", "lease_token": "12345678-1234-5678-1234-567812345678", "lease_until": clock.now()}
+    Thread.objects.filter(pk=thread.pk).update(**busy)
+    triggers.trigger(thread.pk, SettledReason.TASK_ENDED)
+    triggers.trigger(thread.pk, SettledReason.GENERATION_ENDED)
+    assert statuses(thread) == ["queued"]
+    assert drains() == []
+    assert tasks.drain() == 0
+    Thread.objects.filter(pk=thread.pk).update(state="idle", lease_token=None, lease_until=None)
+    triggers.trigger(thread.pk, SettledReason.TURN_BOUNDARY)
+    assert len(drains()) == 1
+    assert tasks.drain() == 1
+    assert [run.reason for run in ShadowRun.objects.all()] == ["task-ended"]
+    lifecycle.archive(thread, acting_user=alice)
+    assert ShadowRun.objects.latest("pk").reason == "thread-archived"
+
+
+def test_the_tick_queues_by_age_by_expiry_and_by_what_ended(emulator, alice):
+    async def scenario(world):
+        threads = [await world.new_thread(alice) for _number in range(2)]
+        await world.ask(threads[0], LONG)
+        await world.ask(threads[1], "Short.")
+        return threads
+
+    long, short = play(emulator, scenario)
+    cursors.initialize()
+
+    def due(seconds):
+        ShadowRun.objects.all().delete()
+        with clock.moved(seconds):
+            triggers.queue_idle(clock.now(), thorough=False)
+        return set(ShadowRun.objects.values_list("thread", flat=True))
+
+    # Five minutes, less 180 seconds; a few words alone wait for the idle minutes.
+    assert due(110) == set()
+    assert due(125) == {long.pk}
+    assert due(302) == set()  # run out: nothing to hurry for
+    assert due(20 * 60 + 5) == {long.pk, short.pk}
+    Generation.objects.filter(thread=short).update(ended=clock.now(), end_reason="manual")
+    assert due(1) == {short.pk}
+    old = clock.now() - timedelta(days=3)
+    Thread.objects.filter(pk=short.pk).update(updated=old)
+    assert due(1) == set()
+    with clock.moved(1):
+        assert triggers.queue_idle(clock.now(), thorough=True) == 1
+
+
+def test_a_shadows_reading_moves_what_is_due_before_the_cache_runs_out(emulator, alice):
+    async def scenario(world):
+        thread = await world.new_thread(alice)
+        await world.ask(thread, LONG)
+        return thread
+
+    thread = play(emulator, scenario)
+    call = ModelCall.objects.get()
+    first = prefix.expires(call)
+    with clock.moved(130):
+        emulator.move_clock(130)
+        assert shadow(thread).path == "hot"
+    moved = prefix.expires(call) - first
+    assert moved >= timedelta(seconds=130)
+    assert compaction.IDLE_BEFORE_EXPIRY < triggers.BEFORE_EXPIRY
+
+
+def test_runs_of_workers_that_are_gone_end_and_the_tick_asks_for_a_drain_only_where_something_waits(alice):
+    thread = read_thread(alice)
+    ticks.shadow_tick(clock.now())
+    assert drains() == []
+    run = run_row(thread, status="running")
+    with clock.moved(attempts.CLAIM.total_seconds() - 10):
+        ticks.shadow_tick(clock.now())
+        run.refresh_from_db()
+        assert run.status == "running"
+    with clock.moved(attempts.CLAIM.total_seconds() + 10):
+        ticks.shadow_tick(clock.now())
+        run.refresh_from_db()
+        assert (run.status, run.error) == ("failed", "worker-lost")
+    exchange(thread)
+    with clock.moved(attempts.CLAIM.total_seconds() + 1500):
+        ticks.shadow_tick(clock.now())
+    assert len(drains()) == 1
+
+
+def test_without_budget_nothing_is_asked_and_nothing_failed(emulator, alice, begun, settings):
+    settings.BUDGET_USER_TOKENS = 10
+    thread = read_thread(alice)
+    before = len(emulator.requests())
+    assert shadow(thread) is None
+    assert len(emulator.requests()) == before
