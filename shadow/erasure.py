@@ -10,6 +10,7 @@ from accounts import erasing
 from accounts.models import User
 from memory import secrets
 from memory.models import Fact
+from shadow import cancelling
 from shadow.models import ShadowBaseline, ShadowCursor, ShadowFactProposal, ShadowRun
 from threads.models import Thread
 
@@ -115,9 +116,10 @@ def erase_user(user: User) -> None:
 
 
 def narrow_thread(thread: Thread) -> None:
-    """An isolated conversation keeps no proposals; into a category they go along."""
+    """An isolated conversation keeps no proposals, and nothing more is asked of it; into a category they go along."""
     proposals = ShadowFactProposal.objects.filter(thread=thread)
     if thread.scope == Thread.Scope.ISOLATED:
+        cancelling.cancel(thread.pk, cancelling.ISOLATED)
         _delete(proposals)
     else:
         proposals.update(category=thread.category)

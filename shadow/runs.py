@@ -31,7 +31,7 @@ AT_ONCE = 16
 RUN_SECONDS = 420.0
 
 Status = ShadowRun.Status
-# What else is done with a run's valid proposals, in the transaction that stores them.
+# What else is done with a run's valid proposals, in the transaction that stores them; the conversation is locked.
 Stored = Callable[[ShadowRun, Thread, list[ShadowFactProposal]], None]
 on_stored: list[Stored] = []
 
@@ -131,7 +131,7 @@ def finish(run: ShadowRun, made_of: Material, answer: Answer) -> None:
             return
         thread = Thread.objects.select_related("owner").get(pk=run.thread_id)
         if thread.scope != Thread.Scope.OPEN or thread.deleted is not None:
-            attempts.end(run, Status.CANCELLED, "not-readable-any-more")
+            attempts.end(run, Status.CANCELLED, cancelling.ISOLATED if thread.deleted is None else "deleted")
             return
         if cancelling.spoke_since(thread, made_of.seen):
             attempts.end(run, Status.CANCELLED, INTERRUPTED_BY_MAX)

@@ -165,9 +165,12 @@ def test_nothing_is_proposed_of_an_isolated_conversation_whichever_row_is_writte
         "UPDATE threads_thread SET scope = 'isolated', island_id = id WHERE id = %s",
         said.thread_id,
     )
+    going_on = run_row(said.thread, status="running")
     lifecycle.narrow(said.thread, acting_user=alice, scope="isolated")
     connection.check_constraints()
     assert not ShadowFactProposal.objects.exists()
+    going_on.refresh_from_db()
+    assert (going_on.status, going_on.error) == ("cancelled", "isolated")
 
 
 @pytest.mark.django_db(transaction=True)
