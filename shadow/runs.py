@@ -19,10 +19,10 @@ from llm.ledger import CUT_REASONS
 from maxclaw.database_threads import in_database
 from memory.fact_rows import lock_threads
 from memory.refusals import FactRefused
-from shadow import asking, attempts, cancelling, known, material, proposals, question
+from shadow import asking, attempts, cancelling, known, material, proposals, question, writing
 from shadow.cancelling import INTERRUPTED_BY_MAX
 from shadow.material import Material
-from shadow.models import ShadowFactProposal, ShadowRun
+from shadow.models import ShadowRun
 from threads.models import Thread
 
 logger = logging.getLogger("maxclaw.shadow")
@@ -31,9 +31,6 @@ AT_ONCE = 16
 RUN_SECONDS = 420.0
 
 Status = ShadowRun.Status
-# What else is done with a run's valid proposals, in the transaction that stores them; the conversation is locked.
-Stored = Callable[[ShadowRun, Thread, list[ShadowFactProposal]], None]
-on_stored: list[Stored] = []
 
 
 class Failure(StrEnum):
@@ -145,8 +142,7 @@ def finish(run: ShadowRun, made_of: Material, answer: Answer) -> None:
             return
         stored = proposals.store(run, thread, said.items)
         valid = [proposal for proposal in stored if not proposal.validation_error]
-        for hook in on_stored:
-            hook(run, thread, valid)
+        writing.write_facts(thread, valid)
         attempts.end(run, Status.COMPLETED)
 
 
