@@ -62,10 +62,12 @@ def _rows(title: Any, icon: str, app: str, model: str, permission: str = "") -> 
     }
 
 
-HEALTH, COSTS, MEMORY = OWN_PAGES = (
+HEALTH, COSTS, MEMORY, COMPARISON, REVIEW = OWN_PAGES = (
     reverse_lazy("admin:agent_health"),
     reverse_lazy("admin:llm_modelcall_costs"),
     reverse_lazy("admin:memory_fact_overview"),
+    reverse_lazy("admin:shadow_shadowrun_comparison"),
+    reverse_lazy("admin:shadow_shadowfactproposal_review"),
 )
 
 NAVIGATION: list[dict[str, Any]] = [
@@ -108,6 +110,28 @@ NAVIGATION: list[dict[str, Any]] = [
             _rows(_("Facts"), "psychology", "memory", "fact"),
             _rows(_("Memory log"), "edit_note", "memory", "factlog"),
             _rows(_("Episodes"), "auto_stories", "memory", "episode"),
+        ],
+    },
+    {
+        "title": _("Shadow turns"),
+        "items": [
+            {
+                "title": _("Beside the steward"),
+                "icon": "compare_arrows",
+                "link": COMPARISON,
+                "permission": holds("shadow.view_shadowrun"),
+            },
+            {
+                "title": _("Judge proposals"),
+                "icon": "gavel",
+                "link": REVIEW,
+                "permission": holds(
+                    "shadow.view_shadowfactproposal", "shadow.add_proposalreview", "threads.read_private"
+                ),
+            },
+            _rows(_("Shadow runs"), "dark_mode", "shadow", "shadowrun"),
+            _rows(_("Proposals"), "lightbulb", "shadow", "shadowfactproposal"),
+            _rows(_("Verdicts"), "fact_check", "shadow", "proposalreview"),
         ],
     },
     {

@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import Q, QuerySet
 
 from accounts.models import User
-from memory.models import Fact, FactEvidence, FactLog
+from memory.models import Fact, FactLog
 from memory.surroundings import rows_of, surroundings
 from threads.admin import said
 from threads.models import PrivateReading
@@ -29,9 +29,10 @@ class ShownRow:
 
 @dataclass(frozen=True)
 class ShownProof:
-    """One piece of evidence with the rows around it; none where a whole generation is the evidence."""
+    """One piece of evidence, of a fact or a proposal, with the rows around it; none where a whole generation is the
+    evidence."""
 
-    evidence: FactEvidence
+    evidence: Any
     rows: list[ShownRow]
 
 
@@ -65,7 +66,7 @@ def read_fact(reader: User, fact: Fact) -> dict[str, Any]:
         "fact": words.pop(fact.pk),
         "newer": [read for pk, read in words.items() if pk == fact.superseded_by_id],
         "older": [read for pk, read in words.items() if pk != fact.superseded_by_id],
-        "proofs": read_proofs(reader, fact),
+        "proofs": read_proofs(reader, fact.owner_id, evidence_of(fact)),
         "log": list(log_of(fact)[:SHOWN_LOG]),
     }
 
@@ -77,40 +78,25 @@ def log_of(fact: Fact) -> QuerySet[FactLog]:
     return rows.filter(named).order_by("-pk")
 
 
-def evidence_of(fact: Fact) -> QuerySet[FactEvidence]:
-    """The evidence of a fact with the places that it points at, and without a word of them."""
+def evidence_of(row: Any) -> QuerySet[Any]:
+    """The evidence of a fact, or of a proposal, with the places that it points at, and without a word of them."""
     places = ("message", "message__thread", "accepted_by", "accepted_by__thread", "generation", "generation__thread")
-    shown = [f"{name}__{column}" for name in ("message", "accepted_by") for column in ("thread", "role", "created")]
-    shown += [f"{name}__channel" for name in places if name.endswith("thread")]
-    return (
-        fact.evidence.select_related(*places)
-        .only(
-            "fact",
-            "owner",
-            "kind",
-            "created",
-            "message",
-            "accepted_by",
-            "generation",
-            *shown,
-            "message__left_because",
-            "generation__thread",
-            "generation__ordinal",
-        )
-        .order_by("pk")
-    )
+    words = [f"{name}__{column}" for name in ("message", "accepted_by") for column in ("text", "wire", "search_text")]
+    words += [f"generation__{column}" for column in ("opening", "summary", "standing")]
+    evidence: QuerySet[Any] = row.evidence.select_related(*places).defer(*words).order_by("pk")
+    return evidence
 
 
-def read_proofs(reader: User, fact: Fact) -> list[ShownProof]:
-    """The evidence in its surroundings. Each stretch of a conversation is noted before it is fetched."""
-    evidence = list(evidence_of(fact)[:SHOWN_PROOFS])
+def read_proofs(reader: User, owner_id: int, pieces: QuerySet[Any]) -> list[ShownProof]:
+    """Evidence (`evidence_of`) in its surroundings. Each stretch of a conversation is noted before it is fetched."""
+    evidence = list(pieces[:SHOWN_PROOFS])
     anchors = [message for proof in evidence for message in (proof.message, proof.accepted_by) if message is not None]
-    around = surroundings(fact.owner_id, [message.pk for message in anchors])
+    around = surroundings(owner_id, [message.pk for message in anchors])
     for message in anchors:
         ids = around.get(message.pk, [message.pk])
         record_reading(
             reader,
-            owner_id=fact.owner_id,
+            owner_id=owner_id,
             thread=message.thread,
             what=PrivateReading.What.CONVERSATION,
             first_id=ids[0],

@@ -43,6 +43,20 @@ async def known(thread: Thread, words: str) -> list[Fact]:
     return [*own, *await in_database(_near, viewer, backend.name, vectors, {fact.pk for fact in own})]
 
 
+def nearest(thread: Thread, words: str) -> list[Fact]:
+    """The facts nearest to some words of a thread's, through its Viewer; none where they cannot be embedded or may not.
+    Not for an event loop."""
+    backend = embedding.configured()
+    if not embedding.may_embed(backend, thread.category):
+        return []
+    try:
+        vectors = backend.embed(_pieces(words, backend.max_chars))
+    except EmbeddingError as error:
+        logger.warning("The nearest facts are not known: %s", error.text)
+        return []
+    return _near(Viewer.of_thread(thread), backend.name, vectors, set())
+
+
 def rendered(facts: Sequence[Fact]) -> str:
     """A heading and a line for each fact, as many as fit; blank without any."""
     found = lines(facts)

@@ -249,6 +249,7 @@ class PrivateReading(models.Model):
         MODEL_CALL = "model-call", _("error of a model call")
         FACT = "fact", _("fact")
         FACT_LOG = "fact-log", _("reason in the memory log")
+        PROPOSAL = "proposal", _("proposal for memory")
 
     reader = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+", verbose_name=_("read by")

@@ -20,8 +20,10 @@ from llm.prices import Usage
 from maxclaw import clock, heartbeat
 from maxclaw.schedule import TICK_FUNCTION, ensure_schedule
 from memory.models import Episode, Fact, FactLog, FactUse
+from shadow.models import ProposalReview
 from tests.llm.requests import opened
 from tests.memory.facts import fact_row
+from tests.shadow.records import proposal_row
 from tests.threads.records import call_tool, exchange, give_result, say, thread_of
 from threads.models import Generation, Message, PrivateReading, Thread
 
@@ -92,6 +94,11 @@ def fill_memory(thread: Thread, words: Message, staff: User) -> None:
         after=[fact.pk],
     )
     Episode.objects.create(owner=thread.owner, thread=thread, generation=words.generation, through_seq=words.pk)
+    proposal = proposal_row(words, f"{SECRET} proposed", applies_to=f"{SECRET} place")
+    ProposalReview.objects.create(
+        proposal=proposal, owner=thread.owner, reviewer=staff, verdict="wrong", note=f"{SECRET} note"
+    )
+    proposal_row(words, f"{SECRET} rejected", run=proposal.run, position=1, validation_error=f"{SECRET} error")
 
 
 def quote_from(thread: Thread) -> dict[str, Any]:

@@ -50,6 +50,9 @@ def pages():
     yield reverse("admin:llm_modelcall_costs")
     yield reverse("admin:llm_modelcall_costs") + "?days=7&by=purpose"
     yield reverse("admin:memory_fact_overview") + "?days=7"
+    yield reverse("admin:shadow_shadowrun_comparison") + "?days=7"
+    yield reverse("admin:shadow_shadowrun_comparison") + "?format=json"
+    yield reverse("admin:shadow_shadowfactproposal_review")
     for label in {model._meta.app_label for model in admin.site._registry}:
         yield reverse("admin:app_list", args=[label])
     for model, options in admin.site._registry.items():
@@ -116,6 +119,9 @@ def action_urls():
                 except NoReverseMatch:
                     continue
     yield reverse("admin:memory_fact_merge") + "?reason=because&text=words"
+    yield reverse("admin:shadow_shadowfactproposal_review") + "?begin=all&verdict=correct&place=0&sitting=1"
+    yield reverse("admin:shadow_shadowrun_comparison") + "?format=html"
+    yield reverse("admin:shadow_shadowrun_pair") + "?steward=f:1&shadow=p:1"
     for user in User.objects.all():
         yield reverse("admin:accounts_user_delete", args=[user.pk]) + f"?post=yes&username={user.username}"
         yield reverse("admin:auth_user_password_change", args=[user.pk]) + "?password1=x&password2=x"
