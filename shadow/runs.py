@@ -16,6 +16,7 @@ from llm import budgets, router
 from llm.errors import ModelError
 from llm.events import Answer
 from llm.ledger import CUT_REASONS
+from maxclaw import clock
 from maxclaw.database_threads import in_database
 from memory.fact_rows import lock_threads
 from memory.refusals import FactRefused
@@ -29,6 +30,8 @@ logger = logging.getLogger("maxclaw.shadow")
 
 AT_ONCE = 16
 RUN_SECONDS = 420.0
+# No run is begun after this; what is left waits for the next tick.
+DRAIN_SECONDS = 120.0
 
 Status = ShadowRun.Status
 
@@ -40,15 +43,17 @@ class Failure(StrEnum):
     CUT = "cut"
 
 
-async def drain(waiting: Callable[[int, set[int]], list[int]]) -> int:
-    """Run what waits, AT_ONCE at a time in one event loop, until nothing waits. `waiting(limit, seen)` names queued
-    runs. Returns how many were run."""
+async def drain(waiting: Callable[[int, set[int]], list[int]], seconds: float = DRAIN_SECONDS) -> int:
+    """Run what waits, AT_ONCE at a time in one event loop, until nothing waits, and begin nothing after `seconds`.
+    `waiting(limit, seen)` names queued runs. Returns how many were run."""
     done = 0
+    deadline = clock.monotonic() + seconds
     seen: set[int] = set()
     async with cancelling.listening() as running:
         tasks: set[asyncio.Task[bool]] = set()
         while True:
-            fresh = await in_database(waiting, AT_ONCE - len(tasks), seen) if len(tasks) < AT_ONCE else []
+            room = AT_ONCE - len(tasks) if clock.monotonic() < deadline else 0
+            fresh = await in_database(waiting, room, seen) if room else []
             for run_id in fresh:
                 seen.add(run_id)
                 tasks.add(running.start(run_id, perform(run_id)))

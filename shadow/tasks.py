@@ -11,5 +11,6 @@ def drain() -> int:
 
 
 def _waiting(limit: int, seen: set[int]) -> list[int]:
-    """Queued runs that this drain has not looked at yet."""
-    return list(triggers.waiting().exclude(pk__in=seen).values_list("pk", flat=True)[:limit])
+    """Queued runs that this drain has not looked at yet, as many as there is room for beside those of other workers."""
+    room = min(limit, runs.AT_ONCE - triggers.going_on())
+    return list(triggers.waiting().exclude(pk__in=seen).values_list("pk", flat=True)[: max(room, 0)])

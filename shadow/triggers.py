@@ -59,6 +59,11 @@ def waiting() -> QuerySet[ShadowRun]:
     return queued.filter(~Exists(going_on)).order_by("pk")
 
 
+def going_on() -> int:
+    """How many runs go on, in whatever process: together they are as many as one worker may run."""
+    return ShadowRun.objects.filter(status=ShadowRun.Status.RUNNING).count()
+
+
 def drain_soon() -> None:
     """Have a worker take what waits, once the caller's transaction is committed."""
     transaction.on_commit(partial(async_task, "shadow.tasks.drain"), robust=True)

@@ -17,7 +17,9 @@ from agent.models import ImportedConversation, ImportJob, InboxItem, OverflowEve
 from llm.models import ModelCall
 from maxclaw import clock
 from memory.models import Digest, EmbeddedThread, Episode, FactLog, FactUse, MessageChunk
+from shadow.models import ProposalReview, ShadowBaseline, ShadowCursor, ShadowProposalEvidence
 from tests.memory.facts import fact_row
+from tests.shadow.records import proposal_row, run_row
 from tests.threads.conversation import MODELS, Conversation
 from tests.threads.records import call_tool, exchange, give_result, say, thread_of
 from tests.threads.transactions import Elsewhere, wait_until_blocked
@@ -50,6 +52,9 @@ WORDLESS = {
     "memory_fact.embedding_model",
     "memory_fact.fingerprint",
     "memory_messagechunk.model",
+    "shadow_shadowfactproposal.fingerprint",
+    "shadow_shadowrun.model",
+    "shadow_shadowrun.prices",
     "accounts_user.password",
     "accounts_user.time_zone",
     "agent_overflowevent.pruned",
@@ -138,8 +143,22 @@ def fill(thread, owner, staff):
         change_message=PREFIX + "change",
     )
     remember(thread, first)
+    propose(thread, first)
     model_call.refresh_from_db()
     return first, answer, model_call
+
+
+def propose(thread, message):
+    """Put the canary into what a shadow proposed and what staff said of it. Of an isolated thread there is but the run."""
+    ShadowCursor.objects.create(thread=thread, owner=thread.owner, initialization="enabled")
+    ShadowBaseline.objects.create(generation=message.generation, thread=thread, owner=thread.owner, baseline=0)
+    run = run_row(thread, message.generation, "failed", error=PREFIX + "error")
+    if thread.scope == Thread.Scope.ISOLATED:
+        return
+    words = {"applies_to": PREFIX + "thing", "category": PREFIX + "category", "raw": {"text": PREFIX + "raw"}}
+    proposal = proposal_row(message, PREFIX + "proposal", run, validation_error=PREFIX + "refusal", **words)
+    ShadowProposalEvidence.objects.create(proposal=proposal, owner=thread.owner, kind="max-stated", message=message)
+    ProposalReview.objects.create(proposal=proposal, owner=thread.owner, verdict="wrong", note=PREFIX + "note")
 
 
 def remember(thread, message):
@@ -189,7 +208,7 @@ def test_erasing_a_thread_leaves_nothing_of_it(alice, staff):
         fill(filled, alice, staff)
     kept = thread_of(alice, title="kept")
     exchange(kept, "kept words")
-    assert_every_column_is_filled("threads", "agent", "llm", "memory", apart_from=BESIDE_NO_THREAD)
+    assert_every_column_is_filled("threads", "agent", "llm", "memory", "shadow", apart_from=BESIDE_NO_THREAD)
     erasing.erase_thread(thread)
     connection.check_constraints()
     assert places_with(CANARY) == []
@@ -223,7 +242,7 @@ def test_erasing_a_user_leaves_nothing_of_theirs(alice, bob, staff, client):
         object_repr=CANARY,
         action_flag=2,
     )
-    assert_every_column_is_filled("accounts", "threads", "agent", "llm", "memory")
+    assert_every_column_is_filled("accounts", "threads", "agent", "llm", "memory", "shadow")
     owner_id = alice.pk
     erasing.erase_user(alice)
     connection.check_constraints()

@@ -1,14 +1,17 @@
 """Hot or cold: a table over what is known of the prefix, and the same from real records."""
 
+import json
 from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from agent import prefix
+from agent.policy import SHADOW_TOOL
 from llm import catalog
 from llm.emulator.client import text
 from llm.models import ModelCall
+from llm.wire import canonical, remember_header
 from maxclaw import clock
 from shadow import choosing, cursors, material
 from shadow.choosing import PrefixFacts, Reason, why_cold
@@ -92,6 +95,12 @@ def test_the_records_say_the_same(warm, settings, tmp_path, caplog):
     # A generation that ended keeps its own warm prefix.
     Generation.objects.filter(pk=generation.pk).update(ended=clock.now(), end_reason="manual")
     assert reason() is None
+    # A header of before the tool was there stays with its generation.
+    said = json.loads(call.header.text)
+    tools = [one for one in said["tools"] if one["name"] != SHADOW_TOOL]
+    calls.update(header=remember_header(canonical(said | {"tools": tools})))
+    assert reason() == Reason.TOOL_MISSING
+    calls.update(header=call.header)
     # The user picked another model; the catalog thinks otherwise than the header.
     Thread.objects.filter(pk=warm.pk).update(model="emulator-light")
     assert reason() == Reason.MODEL_CHANGED

@@ -4,6 +4,7 @@ import threading
 from datetime import timedelta
 
 import pytest
+from django.core.management import call_command
 from django.db import connection
 from django_q.models import OrmQ
 
@@ -186,6 +187,15 @@ def test_runs_of_workers_that_are_gone_end_and_the_tick_asks_for_a_drain_only_wh
     with clock.moved(attempts.CLAIM.total_seconds() + 1500):
         ticks.shadow_tick(clock.now())
     assert len(drains()) == 1
+
+
+def test_the_command_queues_what_is_due_and_runs_it(emulator, alice, begun, capsys):
+    thread = read_thread(alice)
+    with clock.moved(20 * 60 + 5):
+        call_command("shadow_tick")
+        call_command("shadow_tick")
+    assert capsys.readouterr().out.splitlines() == ["Runs that asked a model: 1.", "Runs that asked a model: 0."]
+    assert statuses(thread) == ["completed"]
 
 
 def test_without_budget_nothing_is_asked_and_nothing_failed(emulator, alice, begun, settings):

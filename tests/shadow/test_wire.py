@@ -80,6 +80,8 @@ def test_a_hot_question_follows_the_last_request_byte_for_byte_and_reads_all_of_
         return thread
 
     thread = play(emulator, scenario)
+    # The open card is what made it due, at once.
+    assert [(run.reason, run.status) for run in ShadowRun.objects.all()] == [("waiting-max", "queued")]
     earlier = emulator.requests(path="/v1/messages")[-1]
     said = Message.objects.get(thread=thread, text="I prefer tea.")
     proposes(emulator, item(f"m:{said.pk}"))
@@ -102,24 +104,23 @@ def test_a_hot_question_follows_the_last_request_byte_for_byte_and_reads_all_of_
     assert verify_thread(thread).findings == []
 
 
-def test_a_shadow_reads_the_cache_anew_and_so_keeps_it_and_what_is_known_stands_last(emulator, alice):
+def test_a_shadow_reads_the_cache_anew_and_so_keeps_it(emulator, alice):
     async def scenario(world):
         thread = await world.new_thread(alice)
-        await world.ask(thread, LONG)
+        await world.ask(thread, f"I prefer tea. {LONG}")
         return thread
 
     thread = play(emulator, scenario)
     first = emulator.requests(path="/v1/messages")[-1]
-    said = Message.objects.get(thread=thread, role="user")
-    proposes(emulator, item(said.pk))
     with clock.moved(200):
         emulator.move_clock(200)
         assert shadow(thread).path == "hot"
-    Message.objects.filter(pk=said.pk).update(created=clock.now())
+    # The model answers by rule: one fact, proved by the row it stands in.
+    [proposal] = ShadowFactProposal.objects.all()
+    assert (proposal.validation_error, proposal.aspect) == ("", "preference")
     ShadowRun.objects.all().delete()  # the same rows once more
     with clock.moved(400):  # past the first request's five minutes, within those of the shadow's reading
         emulator.move_clock(200)
-        proposes(emulator, item(said.pk, "Likes green tea.", replaces="p:1"))
         run = shadow(thread)
     assert (run.path, run.path_reason) == ("hot", "")
     assert emulator.requests(path="/v1/messages")[-1]["usage"]["cache_read_input_tokens"] >= (
