@@ -149,7 +149,7 @@ def fill(thread, owner, staff):
 
 
 def propose(thread, message):
-    """Put the canary into what a shadow proposed and what staff said of it. Of an isolated thread there is but the run."""
+    """Put the canary into what a shadow proposed and what staff said of it. An isolated thread has but its run."""
     ShadowCursor.objects.create(thread=thread, owner=thread.owner, initialization="enabled")
     ShadowBaseline.objects.create(generation=message.generation, thread=thread, owner=thread.owner, baseline=0)
     run = run_row(thread, message.generation, "failed", error=PREFIX + "error")
