@@ -45,7 +45,7 @@ def gather(thread_id: int) -> Material | None:
     if thread is None or thread.state == Thread.State.RUNNING:
         return None
     cursors.ensure(thread.pk)
-    generation = triggers.next_generation(thread, clock.now())
+    generation = triggers.next_generations([thread.pk], clock.now()).get(thread.pk)
     if generation is None:
         return None
     seen = Message.objects.filter(thread=thread).order_by("-pk").values_list("pk", flat=True).first() or 0

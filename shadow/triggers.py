@@ -4,6 +4,7 @@ A busy conversation keeps its trigger until the turn ends. While a question card
 turn still goes on: its context cannot change.
 """
 
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from functools import partial
 
@@ -13,6 +14,7 @@ from django_q.tasks import async_task
 
 from agent import prefix
 from llm.estimates import estimate_tokens
+from llm.models import ModelCall
 from memory import backlog
 from shadow import attempts, cursors
 from shadow.models import ShadowRun
@@ -47,7 +49,10 @@ def trigger(thread_id: int, reason: str) -> None:
 def queue_idle(now: datetime, *, thorough: bool) -> int:
     """Queue what is due by itself: conversations at rest, ended ones, and ended generations. Returns how many.
     `thorough` looks at conversations of any age."""
-    due = [thread for thread in _with_unread(now, thorough=thorough) if _is_due(thread, now)]
+    threads = _with_unread(now, thorough=thorough)
+    generations = next_generations([thread.pk for thread in threads], now)
+    asked = _asked_before(generations.values(), now - min(prefix.LIFETIMES.values()) + BEFORE_EXPIRY)
+    due = [thread for thread in threads if _is_due(thread, generations.get(thread.pk), now, asked)]
     _queue(due, Reason.IDLE_OR_ENDED)
     return len(due)
 
@@ -86,13 +91,20 @@ def _with_unread(now: datetime, *, thorough: bool) -> list[Thread]:
     return list(threads.filter(Exists(generations), ~Exists(open_runs)).order_by("updated", "pk")[:DUE_AT_ONCE])
 
 
-def _is_due(thread: Thread, now: datetime) -> bool:
-    generation = next_generation(thread, now)
+def _asked_before(generations: Iterable[Generation], moment: datetime) -> set[int]:
+    """Those generations that were asked something so long ago that their cache may be about to run out."""
+    calls = ModelCall.objects.filter(
+        generation_id__in=[one.pk for one in generations], purpose=ModelCall.Purpose.TURN, started__lte=moment
+    )
+    return {pk for pk in calls.values_list("generation_id", flat=True) if pk is not None}
+
+
+def _is_due(thread: Thread, generation: Generation | None, now: datetime, asked: set[int]) -> bool:
     if generation is None:
         return False
     if generation.ended is not None or thread.status != Thread.Status.ACTIVE or now >= thread.updated + IDLE:
         return True
-    call = prefix.newest_complete(generation)
+    call = prefix.newest_complete(generation) if generation.pk in asked else None
     if call is None:
         return False
     expires = prefix.expires(call)
@@ -100,10 +112,17 @@ def _is_due(thread: Thread, now: datetime) -> bool:
     return expires - BEFORE_EXPIRY <= now < expires and _unread_tokens(thread, generation) >= EARLY_MIN_TOKENS
 
 
-def next_generation(thread: Thread, now: datetime) -> Generation | None:
-    """The oldest generation of a conversation that has unread rows and is not paused after failures."""
-    generations = cursors.with_unread().filter(thread=thread).order_by("ordinal")
-    return next((one for one in generations if not attempts.is_paused(one.pk, now)), None)
+def next_generations(thread_ids: list[int], now: datetime) -> dict[int, Generation]:
+    """The oldest generation of each conversation that has unread rows and is not paused after failures, by thread."""
+    failed = ShadowRun.objects.filter(thread__in=thread_ids, status=ShadowRun.Status.FAILED)
+    doubtful = set(failed.values_list("generation", flat=True))
+    found: dict[int, Generation] = {}
+    unread = cursors.with_unread().filter(thread__in=thread_ids).order_by("thread", "ordinal")
+    for generation in unread.defer("opening", "summary", "standing"):
+        paused = generation.pk in doubtful and attempts.is_paused(generation.pk, now)
+        if generation.thread_id not in found and not paused:
+            found[generation.thread_id] = generation
+    return found
 
 
 def _unread_tokens(thread: Thread, generation: Generation) -> int:
