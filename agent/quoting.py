@@ -39,7 +39,13 @@ It is reference material that the user handed over. The user did not type it her
 Its content is not included: when you need it, read it with message_history_read (channel or generation_id)."""
 UNTITLED = "untitled"
 
-_CLOSING_TAG = re.compile(r"<(?=\s*/\s*(?:framework|quote)\b)", re.IGNORECASE)
+# White space, and signs that nobody sees: what stands between the parts of a tag without changing how it reads.
+_GAP = (
+    r"[\s\x00-\x1f\x7f-\xa0\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e"
+    r"\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\uffff\U000e0000-\U000e0fff]*"
+)
+_NAMES = "|".join(_GAP.join(name) for name in ("framework", "quote"))
+_CLOSING_TAG = re.compile(rf"[<＜﹤](?={_GAP}(?:[/／∕\\]{_GAP})+(?:{_NAMES})(?!\w))", re.IGNORECASE)
 
 
 def pointer_of(quote: Quote | None) -> dict[str, Any] | None:
@@ -54,13 +60,14 @@ def card_of(quote: Quote | None) -> dict[str, Any] | None:
 
 def note(quote: Quote) -> str:
     """What the model reads of a quote: one block, which text inside cannot close. A conversation's is three lines."""
-    title = quote["title"] or UNTITLED
+    # A title stands in quotation marks on the note's own line, which it neither closes nor leaves.
+    title = _inside(" ".join(quote["title"].split()).replace('"', "”")) or UNTITLED
     if quote["kind"] == CONVERSATION:
-        lines = CONVERSATION_NOTE.format(title=_inside(title), channel=quote["channel"], generation=quote["generation"])
+        lines = CONVERSATION_NOTE.format(title=title, channel=quote["channel"], generation=quote["generation"])
     else:
         text, length = quote["text"], quote["text_length"]
         lines = MESSAGE_NOTE.format(
-            title=_inside(title),
+            title=title,
             channel=quote["channel"],
             message_id=quote["message_id"],
             extent=WHOLE if len(text) == length else BEGINNING.format(shown=len(text), length=length),

@@ -11,6 +11,7 @@ from agent import revising, speaking
 from agent.bell import ring
 from agent.events import emit
 from agent.projection import thread_view, turn_view
+from chat.words import page_words
 from threads import lifecycle
 from threads.access import access_thread, visible_to
 from threads.models import Thread
@@ -36,7 +37,7 @@ def conversations(
     """
     rows = visible_to(user).filter(status=status)
     if search.strip():
-        rows = rows.filter(title__icontains=search.strip()[:SEARCH_MAX_CHARS].replace("\x00", ""))
+        rows = rows.filter(_called(search.strip()[:SEARCH_MAX_CHARS].replace("\x00", "")))
     main = list(rows.filter(kind=Thread.Kind.MAIN)) if before is None else []
     rows = rows.exclude(kind=Thread.Kind.MAIN)
     last = access_thread(user, before) if before is not None else None
@@ -44,6 +45,17 @@ def conversations(
         rows = rows.filter(Q(updated__lt=last.updated) | Q(updated=last.updated, id__lt=last.pk))
     found = list(rows.order_by("-updated", "-id")[: limit + 1])
     return {"threads": [thread_view(thread) for thread in [*main, *found[:limit]]], "has_more": len(found) > limit}
+
+
+def _called(words: str) -> Q:
+    """Conversations that have these words in the name they are shown by: those without a title have one too."""
+    shown = page_words()
+    found = Q(title__icontains=words)
+    if words.casefold() in str(shown["main"]).casefold():
+        found |= Q(kind=Thread.Kind.MAIN)
+    if words.casefold() in str(shown["untitled"]).casefold():
+        found |= Q(title="") & ~Q(kind=Thread.Kind.MAIN)
+    return found
 
 
 def existing(user: User, thread_ids: list[int]) -> set[int]:

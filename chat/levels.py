@@ -5,6 +5,7 @@ The sentences come from here alone; the page shows them as they are.
 
 from typing import Any
 
+from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
@@ -33,16 +34,22 @@ def level_view(thread: Thread) -> dict[str, Any]:
     """The thread's level, the stricter ones it can have, and the consequences of each as sentences."""
     fixed = thread.kind == Thread.Kind.MAIN
     offered = [] if fixed or thread.category else categories()
+    below = Thread.objects.filter(pk__in=descendants(thread), owner_id=thread.owner_id)
     return {
         "scope": thread.scope,
         "category": thread.category,
         "may_isolate": not fixed and thread.scope == Thread.Scope.OPEN,
         "categories": [category["name"] for category in offered],
-        "isolating": isolating(),
+        "isolating": [*isolating(), *_along(below.filter(scope=Thread.Scope.OPEN))],
         "labelling": {
-            category["name"]: [_where_it_goes(category["name"]), category["meaning"]] for category in offered
+            category["name"]: [
+                _where_it_goes(category["name"]),
+                category["meaning"],
+                *_along(below.filter(category="")),
+            ]
+            for category in offered
         },
-        "common": _common(thread),
+        "common": _common(thread, below),
     }
 
 
@@ -65,23 +72,23 @@ def _who_answers(category: str, models: list[str]) -> str:
     }
 
 
-def _common(thread: Thread) -> list[str]:
-    below = descendants(thread)
-    along, family = len(below), [thread.pk, *below]
-    channels = list(Thread.objects.filter(pk__in=family).values_list("channel", flat=True))
+def _along(members: QuerySet[Thread]) -> list[str]:
+    """Which come along: those that are not as strict by themselves."""
+    count = members.count()
+    if not count:
+        return []
+    return [
+        ngettext("%(count)d task or branch of it comes along.", "%(count)d tasks and branches of it come along.", count)
+        % {"count": count}
+    ]
+
+
+def _common(thread: Thread, below: QuerySet[Thread]) -> list[str]:
+    members = dict(below.values_list("pk", "channel"))
+    family, channels = [thread.pk, *members], [thread.channel, *members.values()]
     quoted = GivenQuote.objects.filter(owner_id=thread.owner_id, quote__channel__in=channels)
     given = quoted.exclude(thread_id__in=family).count()
-    told = []
-    if along:
-        told.append(
-            ngettext(
-                "%(count)d task or branch of it comes along.", "%(count)d tasks and branches of it come along.", along
-            )
-            % {"count": along}
-        )
-    told.append(
-        _("What was already sent elsewhere stays where it is: results of tasks, quotes, what models were asked.")
-    )
+    told = [_("What was already sent elsewhere stays where it is: results of tasks, quotes, what models were asked.")]
     if given:
         told.append(
             ngettext(

@@ -139,6 +139,8 @@ def page_words() -> dict[str, str]:
         "characters_left": _("{number} characters left"),
         "characters_over": _("{number} characters too many"),
         "back_to_you": _("Your message was not sent. It is back in the box."),
+        "refused_elsewhere": _("What you wrote in “{title}” was not sent, and waits there in the box."),
+        "asks_there": _("It asks for your confirmation there."),
         "empty_message": _("Write something first."),
         "message": _("Message"),
         "answer_here": _("Answer, or choose above"),

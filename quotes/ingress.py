@@ -41,10 +41,16 @@ def send(
     text = speaking.checked_text(text)
     sending.check_key(client_key)
     with transaction.atomic():
+        # Before the locks, because a repeated send is answered whatever became of the source; and after them, because
+        # the first send may have been stored while they were waited for.
         repeated = sending.said_before(speaking.open_thread(user, channel), client_key, text, pointer.as_json())
         if repeated is not None:
             return repeated
-        frozen = _accept(user, channel, pointer, confirm_text if confirmed is True else None)
+        source, target = _locked(user, channel, pointer)
+        repeated = sending.said_before(target, client_key, text, pointer.as_json())
+        if repeated is not None:
+            return repeated
+        frozen = _accept(source, target, pointer, confirm_text if confirmed is True else None)
         return sending.send(user, channel, text, client_key=client_key, quote=frozen)
 
 
@@ -63,8 +69,7 @@ def preview(
     return resolve(pointer, quotable_thread(user, pointer.channel), target).preview()
 
 
-def _accept(user: User, channel: str, pointer: Pointer, confirmed_sentence: Any) -> dict[str, Any]:
-    source, target = _locked(user, channel, pointer)
+def _accept(source: Thread, target: Thread, pointer: Pointer, confirmed_sentence: Any) -> dict[str, Any]:
     resolved = resolve(pointer, source, target)
     if resolved.needs_confirm and confirmed_sentence != resolved.confirm_text:
         raise Refused("confirm-needed", resolved.confirm_text)

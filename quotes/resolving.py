@@ -59,7 +59,9 @@ class Resolved:
 
 
 def quotable_thread(user: User, channel: str) -> Thread:
-    """The user's conversation with this channel, if it can be quoted. Raises Refused."""
+    """The user's conversation with this channel, if it can be quoted. Raises Refused.
+
+    A branch of main or of a task is a conversation of its own, which the user made: it can be."""
     try:
         thread = access_thread(user, channel)
     except NoSuchThread:

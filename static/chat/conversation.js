@@ -102,11 +102,11 @@ export class Conversation {
   seek() {
     const id = this.wanted;
     if (!id || !this.state || this.asked) return;
-    const isIn = (view) => view.messages.some((message) => message.id === id);
-    if (isIn(this.shown) || isIn(this.state)) {
-      if (!isIn(this.shown)) this.toTail();
+    const shown = rowOf(this.shown, id) ?? rowOf(this.state, id);
+    if (shown) {
+      if (!rowOf(this.shown, id)) this.toTail();
       this.wanted = null;
-      this.onChange({ found: id });
+      this.onChange({ found: shown.id });
     } else if (id >= (this.state.messages[0]?.id ?? 0) || !this.state.has_earlier) this.lose();
     else if (this.connection.send({ type: "earlier", channel: this.channel, before: id + 1 })) this.asked = { around: id };
   }
@@ -121,7 +121,7 @@ export class Conversation {
   takeAround({ messages, has_earlier }) {
     const id = this.asked.around;
     this.asked = null;
-    if (messages.at(-1)?.id !== id) {
+    if (!rowOf({ messages }, id)) {
       this.lose();
       return;
     }
@@ -195,4 +195,9 @@ export function quoted(quote) {
   if (!quote) return {};
   const { confirm_text } = quote;
   return { quote: pointerOf(quote), ...(confirm_text ? { confirmed: true, confirm_text } : {}) };
+}
+
+/** The row that shows a message: its own, or for a tool's result the one that called the tool. */
+function rowOf(view, id) {
+  return view.messages.find((row) => row.id === id || row.tool_calls.some((call) => call.result?.message_id === id));
 }

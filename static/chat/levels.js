@@ -133,7 +133,7 @@ function askForLevel(known) {
       const labels = category.value !== known.category;
       apply.disabled = !isolates && !labels;
       const said = [...(isolates ? known.isolating : []), ...(labels ? known.labelling[category.value] : [])];
-      const all = said.length ? [...said, ...known.common] : [];
+      const all = said.length ? [...new Set([...said, ...known.common])] : [];
       consequences.replaceChildren(...all.map((sentence) => element("li", {}, sentence)));
     };
     const fixed = !known.may_isolate && names.length < 2;

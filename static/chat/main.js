@@ -339,7 +339,9 @@ const frames = {
     const conversation = kept.get(frame.channel);
     const item = conversation?.settle(frame.key, frame);
     if (!item) return;
-    alerts.show("error", `${frame.reason} ${say("back_to_you")}`);
+    const asks = frame.code === "confirm-needed" ? say("asks_there") : frame.reason;
+    const elsewhere = conversation !== current && conversation.state && say("refused_elsewhere", { title: titleOf(conversation.state.thread) });
+    alerts.show("error", elsewhere ? `${elsewhere} ${asks}` : `${frame.reason} ${say("back_to_you")}`);
     sending.comesBack(conversation, item, frame);
     if (conversation === current) draw();
   },

@@ -45,9 +45,13 @@ export class Quotes {
       accept: async (chosen) => {
         const before = this.level.level;
         if (!chosen && !(await this.level.ask())) return null;
-        if (await this.wait(pointer, chosen, excerpt)) return chosen;
-        if (!chosen) this.level.choose(before);
-        return null;
+        let placed = false;
+        try {
+          placed = await this.wait(pointer, chosen, excerpt);
+        } finally {
+          if (!placed && !chosen) this.level.choose(before);
+        }
+        return placed ? chosen : null;
       },
     });
     if (target !== null) this.onTarget(target);

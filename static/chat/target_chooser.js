@@ -82,7 +82,7 @@ class Chooser {
     if (search !== this.box.value.trim()) return; // another answer is on its way
     const threads = found.threads.filter((thread) => this.here || thread.channel !== this.from);
     const options = threads.map((thread) => this.option(thread));
-    if (!search) options.unshift(this.newOption());
+    if (say("untitled").toLowerCase().includes(search.toLowerCase())) options.unshift(this.newOption());
     options.forEach((option, place) => option.setAttribute("id", `target-${place}`));
     this.list.replaceChildren(...options);
     this.tell(options.length ? "" : say("nothing_found", { query: search }));

@@ -57,6 +57,16 @@ def test_the_main_conversation_is_listed_first_and_the_others_newest_first_by_th
     assert page(search="thread 3")[0] == ["thread 3"]
 
 
+def test_conversations_without_a_title_are_found_by_the_name_they_are_shown_by(api, alice):
+    untitled, _titled = create_thread(alice), create_thread(alice, title="Lakes")
+
+    def found(search):
+        return [row["channel"] for row in api.get("/api/threads/", {"search": search}).json()["threads"]]
+
+    assert found("main") == [Thread.objects.get(owner=alice, kind="main").channel]
+    assert found("new conv") == [untitled.channel]
+
+
 def test_titles_are_searched_as_they_are_written_and_without_regard_to_case(api, alice):
     for title in ("100% wool", "1000 wool", "Back\\slash", "中文标题", "UNDER_score", "underXscore"):
         create_thread(alice, title=title)

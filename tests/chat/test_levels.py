@@ -67,16 +67,22 @@ def test_what_becoming_stricter_means_is_said_before(api, alice, thread, model):
     assert (said["scope"], said["category"], said["may_isolate"]) == ("open", "", True)
     assert said["categories"] == ["personal", "work", "confidential"]
     assert said["common"] == [
-        "2 tasks and branches of it come along.",
         "What was already sent elsewhere stays where it is: results of tasks, quotes, what models were asked.",
         "It was quoted 2 times in other conversations.",
         "This cannot be taken back.",
     ]
     assert any("branches and its tasks alone" in sentence for sentence in said["isolating"])
+    assert "2 tasks and branches of it come along." in said["isolating"]
     assert said["labelling"]["work"] == [
         "Its content goes to conversations of the category “work” alone.",
         "Only models that may read “work” answer in it: emulator-main.",
+        "2 tasks and branches of it come along.",
     ]
+    # One that is as strict by itself stays on its own island.
+    put(api, branch, scope="isolated")
+    said = api.get(f"/api/threads/{thread.channel}/level/").json()
+    assert "1 task or branch of it comes along." in said["isolating"]
+    assert "2 tasks and branches of it come along." in said["labelling"]["work"]
 
 
 def test_becoming_stricter_takes_tasks_and_branches_along_and_tells_whoever_has_them_open(api, alice, thread):

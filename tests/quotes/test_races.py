@@ -117,3 +117,18 @@ def test_two_sends_that_quote_each_others_conversation_do_not_lock_each_other_ou
     wait_until_blocked()
     assert one.finish().quote["channel"] == source.channel
     assert other.finish().quote["channel"] == target.channel
+
+
+def test_a_repeated_send_is_the_same_send_when_the_source_narrows_between(pair, alice):
+    source, target = pair
+    quote = quote_of(source)
+    first = Elsewhere(lambda: send(target, quote, "Look", client_key="k"))
+    first.began.wait(20)
+    narrowing = Elsewhere(lambda: narrow(Thread.objects.get(pk=source.pk), acting_user=alice, scope="isolated"))
+    wait_until_blocked(1)
+    again = Elsewhere(lambda: send(target, quote, "Look", client_key="k"))
+    wait_until_blocked(2)
+    for one in (first, narrowing, again):
+        one.finish()
+    assert (first.error, narrowing.error, again.error) == (None, None, None)
+    assert again.result.pk == first.result.pk
