@@ -22,6 +22,8 @@ from shadow.material import Material
 from shadow.models import ShadowRun
 
 ANSWER_MAX_TOKENS = 6_000
+# Where the model itself chooses how much it thinks.
+THINKING_MAX_TOKENS = 8_000
 CALL_SECONDS = 300.0
 
 
@@ -100,10 +102,10 @@ def _open(run: ShadowRun, material: Material, request: _Request, attempt: int, m
 
 
 def _limit(material: Material) -> int:
-    """Room for the answer, beside the thinking where a header fixes how much of that there is."""
-    thinking = material.model.thinking if material.call is not None else 0
-    room = ANSWER_MAX_TOKENS + (thinking if isinstance(thinking, int) else 0)
-    return min(material.model.answer_tokens, room)
+    """Room for the answer, and beside it for the thinking that a hot request's header asks for."""
+    thinking = material.model.thinking if material.call is not None else "off"
+    room = thinking if isinstance(thinking, int) else 0 if thinking == "off" else THINKING_MAX_TOKENS
+    return min(material.model.answer_tokens, ANSWER_MAX_TOKENS + room)
 
 
 def _cached(call: ModelCall) -> int:

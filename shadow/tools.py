@@ -25,7 +25,7 @@ LIST = "facts"
     name=SHADOW_TOOL,
     description=(
         "For the framework's shadow turns alone, which ask for it in so many words; it is refused at any other time. "
-        "Propose what memory should hold of the conversation, all of it in one call."
+        "Propose facts, all of them in one call, as those turns say."
     ),
     parameters={
         "type": "object",

@@ -4,6 +4,7 @@ import pytest
 
 from agent import prompts, registry
 from memory import routing, steward_prompt, triage
+from shadow import question
 
 EVERYWHERE = (
     "a preference, a decision or a correction",
@@ -71,4 +72,7 @@ def test_each_writer_reads_what_is_rendered_for_it():
     assert registry.get("remember").description == routing.render_for(routing.REMEMBER)
     assert routing.render_for(routing.STEWARD) in steward_prompt.system()
     assert routing.render_for(routing.TRIAGE) in triage.system()
+    assert routing.render_for(routing.SHADOW) in question.instruction()
+    assert steward_prompt.EVIDENCE in question.instruction()
+    assert "m:" not in question.instruction()
     assert "m:" not in steward_prompt.system()  # the tag is stripped where evidence is read, and not spoken of
