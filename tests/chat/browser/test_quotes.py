@@ -8,12 +8,13 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from agent import conversations as whole
-from agent.models import InboxItem
+from agent.models import InboxItem, ToolCall
 from llm.emulator.client import text
 from tests.browser import PHONE
 from tests.browser_checks import assert_accessible, assert_fits
 from tests.chat.browser.hands import answers, connected
 from tests.chat.records import say, say_many
+from tests.threads.records import call_tool, give_result
 from threads import copying
 from threads.lifecycle import create_thread, erase, narrow
 from threads.models import Message, Thread
@@ -387,6 +388,35 @@ def test_a_card_leads_into_what_was_rewound(open_chat, alice, emulator, source, 
     page = open_chat(alice, target.channel)
     page.locator(".quote-card a").click()
     expect(page.locator(f'[data-message="{message.pk}"]')).to_be_visible()
+
+
+def test_a_card_of_a_tools_result_leads_to_the_answer_that_called_it(open_chat, alice, emulator, source, target):
+    asking = call_tool(source)
+    result = give_result(source, text="found it")
+    call = ToolCall(message=asking, thread=source, owner=alice, call_id="toolu_1", tool="look", status="done")
+    call.result = result
+    call.save()
+    quoted_already(source, target, result)
+    page = open_chat(alice, target.channel)
+    page.locator(".quote-card a").click()
+    expect(page.locator(f'[data-message="{asking.pk}"]')).to_be_focused()
+    expect(page.locator("#alerts")).to_be_empty()
+
+
+def test_a_send_that_is_refused_while_one_is_elsewhere_is_told_by_name(open_chat, alice, emulator, source, target):
+    page = open_chat(alice, source.channel)
+    by_button(page)
+    choose(page, "Lakes")
+    expect(pending(page)).to_have_count(1)
+    narrow(source, acting_user=alice, scope="isolated")
+    page.locator("#words-box").fill("Look at this")
+    with held_back(page):
+        page.keyboard.press("Enter")
+        page.locator("#conversations a", has_text="Boats").click()
+        expect(page.locator("#title")).to_have_text("Boats")
+        page.locator("#words-box").fill("of boats")
+    expect(page.locator("#alerts")).to_contain_text("What you wrote in “Lakes” was not sent")
+    expect(page.locator("#words-box")).to_have_value("of boats")
 
 
 def test_a_card_says_when_its_source_is_gone(open_chat, alice, emulator, source, target):
