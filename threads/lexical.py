@@ -21,10 +21,12 @@ from threads.transcript import fold
 K1 = 1.2
 B = 0.75
 
-# Scripts written without spaces between words: Han, kana, Thai, Lao, Tibetan, Burmese, Khmer.
+# Scripts written without spaces between words: Han, kana, Bopomofo, Thai, Lao, Tibetan, Burmese, Khmer, Yi, Tai Le and
+# New Tai Lue, Tai Tham, Balinese, Javanese, Cham, Tai Viet.
 SPACELESS = (
-    "\u0e01-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3041-\u30ff\u31f0-\u31ff\u3400-\u4dbf"
-    "\u4e00-\u9fff\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
+    "\u0e01-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff\u1950-\u19df\u1a20-\u1aaf\u1b00-\u1b7f\u3005-\u3007"
+    "\u3041-\u312f\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua000-\ua4cf\ua980-\ua9df\ua9e0-\ua9ff"
+    "\uaa00-\uaa7f\uaa80-\uaadf\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
 )
 _TOKEN = re.compile(f"[{SPACELESS}]+|[^\\W_{SPACELESS}]+(?:['’][^\\W_{SPACELESS}]+)*")
 _SPACELESS_SIGN = re.compile(f"[{SPACELESS}]")

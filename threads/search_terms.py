@@ -20,12 +20,14 @@ PUNCTUATION = QUOTES + ".,;:!?…()[]{}<>，。；：！？（）【】、"
 # Letters and digits, or a few parts of letters with hyphens or apostrophes between: a word that a text may have in
 # another form. More parts are a name, as are digits beside a hyphen.
 _PLAIN = regex.compile(r"[\p{L}\p{M}\p{N}]+(?:['’][\p{L}\p{M}\p{N}]+)*|[\p{L}\p{M}'’]+(?:-[\p{L}\p{M}'’]+){1,2}")
+# A syllable of Hangul is a sign that says as much as two letters do, although Korean has spaces.
+_HANGUL = regex.compile(r"\p{Hangul}")
 _PICTURE = regex.compile(r"\p{Extended_Pictographic}(?<!\p{ASCII})")
 
 EMPTY_QUERY = "The query is empty: say what to search for."
 SHORT_QUERY = (
     f"The query is too short: give at least {WORD_MIN_CHARS} characters, or {WORD_MIN_CHARS_SPACELESS} in a script "
-    "that writes without spaces."
+    "that writes without spaces or in Korean."
 )
 LONG_QUERY = f"The query is too long: give at most {QUERY_MAX_CHARS:,} characters."
 
@@ -80,6 +82,8 @@ def _is_term(text: str) -> bool:
         return bool(text.strip())
     if _PICTURE.search(text):
         return True
+    if _HANGUL.search(text):
+        return len(fold(text)) >= WORD_MIN_CHARS_SPACELESS
     return len(text) >= WORD_MIN_CHARS_SPACELESS and is_spaceless(text)
 
 
