@@ -8,7 +8,7 @@ from maxclaw.text import head
 from memory.meaning_search import MeaningHit, needles_of
 from threads.excerpts import ELLIPSIS, Folded, densest, find_all, window
 from threads.history import ROLE_NAMES
-from threads.literal_search import LiteralHit
+from threads.literal_windows import LiteralHit
 from threads.models import Message
 
 # The longest excerpt; each further one is shorter, so that more of them fit.

@@ -10,7 +10,7 @@ from memory.excerpts import excerpt, is_shown
 from memory.meaning_search import MeaningHit, needles_of
 from memory.searching import found_by_both
 from threads.history import ROLE_NAMES
-from threads.literal_search import LiteralHit
+from threads.literal_windows import LiteralHit
 from threads.models import Message
 from threads.visibility import Viewer
 

@@ -19,7 +19,8 @@ from memory.meaning_range import Reach, reach
 from memory.meaning_search import MeaningHit, MeaningResult, meaning_search
 from memory.merging import merged
 from memory.query_vectors import QueryVectors
-from threads.literal_search import LiteralHit, LiteralResult, literal_search
+from threads.literal_search import LiteralResult, literal_search
+from threads.literal_windows import LiteralHit
 from threads.search_terms import terms_of
 from threads.visibility import Viewer
 

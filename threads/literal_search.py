@@ -14,39 +14,19 @@ from typing import Self
 from django.db import transaction
 
 from threads import lexical
-from threads.excerpts import LEAD_CHARS, WINDOW_MAX_CHARS, Folded, Window, densest, find_all, window
-from threads.history import ROLE_NAMES, readable_thread
-from threads.models import Message
+from threads.excerpts import LEAD_CHARS, WINDOW_MAX_CHARS, Folded, densest, find_all
+from threads.history import readable_thread
+from threads.literal_windows import SHOWN_MAX, Field, LiteralHit, Place, fill, rendered
 from threads.reading import parts_of
 from threads.search_range import Range, SearchRow
 from threads.search_terms import Terms, terms_of
 from threads.visibility import Viewer
 
-LITERAL_MAX_CHARS = 8_000
-WINDOW_MIN_CHARS = 200
-WINDOW_DECAY = 0.8
 # As many short rows as have so many bytes together are ranked: reading and taking them apart is what costs.
 SHORT_RANKED_BYTES = 300_000
 LONG_RANKED_MAX = 24
 PASSAGE_SPAN = WINDOW_MAX_CHARS // 2
 FETCHED_AT_ONCE = 12
-SHOWN_MAX = 300
-LABEL_MAX_CHARS = 60
-LAST_LINE_CHARS = 100
-LEGEND = "(m: is a message id, g: a generation id)"
-NOTICE_CHARS = 80  # of a window that lacks part of its text
-
-
-@dataclass(frozen=True)
-class LiteralHit:
-    """One window: of which row, which of its fields, and where it stands in that field."""
-
-    message_id: int
-    generation_id: int
-    role: str
-    field: str
-    window: Window
-    text: str
 
 
 @dataclass(frozen=True)
@@ -78,23 +58,6 @@ class _Words:
         return cls({}, 0, complete=True, weights=[])
 
 
-@dataclass(frozen=True)
-class _Field:
-    name: str
-    text: Folded
-    offset: int
-
-
-@dataclass(frozen=True)
-class _Place:
-    """A match to be shown: in a field, at folded characters."""
-
-    row: SearchRow
-    field: _Field
-    begin: int
-    end: int
-
-
 def literal_search(
     viewer: Viewer, channel: str, query: str, *, only_cold: bool = False, before: int | None = None
 ) -> LiteralResult:
@@ -114,12 +77,12 @@ def literal_search(
         is_enough = len(whole.ids) >= SHOWN_MAX or (terms.is_one_word and whole.ids)
         if not is_enough and terms.needles not in ((), (terms.whole,)):
             by_words = _by_words(searched, terms, set(whole.ids))
-        hits = _fill(_places(searched, terms, whole.ids, by_words))
+        hits = fill(_places(searched, terms, whole.ids, by_words))
         total = len(whole.ids) + by_words.count
         nothing_stored = not total and searched.is_empty()
     exact = whole.complete and by_words.complete
     left_out = total - len({hit.message_id for hit in hits})
-    return LiteralResult(hits, total, left_out, exact, nothing_stored, _rendered(hits, left_out, exact=exact))
+    return LiteralResult(hits, total, left_out, exact, nothing_stored, rendered(hits, left_out, exact=exact))
 
 
 def _by_words(searched: Range, terms: Terms, known: set[int]) -> _Words:
@@ -168,9 +131,9 @@ def _matches(text: str, needles: Sequence[str], weights: Sequence[float]) -> lis
     return sorted((place, bit, weights[bit]) for bit, needle in enumerate(needles) for place in find_all(text, needle))
 
 
-def _places(searched: Range, terms: Terms, whole: Sequence[int], by_words: _Words) -> Iterator[_Place]:
+def _places(searched: Range, terms: Terms, whole: Sequence[int], by_words: _Words) -> Iterator[Place]:
     """What to show, best first, read as far as it is asked for; at last further places of the rows shown first."""
-    further: list[_Place] = []
+    further: list[Place] = []
     for row in _read(searched, whole):
         found = list(_whole_places(row, terms.whole))
         yield from found[:1]
@@ -179,7 +142,7 @@ def _places(searched: Range, terms: Terms, whole: Sequence[int], by_words: _Word
         if row.wire is None:  # its folded text is one field alone
             begin, bit = by_words.places[row.id]
             field = next(_fields(row))
-            yield _Place(row, field, begin, begin + len(terms.needles[bit]))
+            yield Place(row, field, begin, begin + len(terms.needles[bit]))
         elif place := _best_place(row, terms.needles, by_words.weights):
             yield place
     yield from further
@@ -192,18 +155,18 @@ def _read(searched: Range, ids: Sequence[int]) -> Iterator[SearchRow]:
         yield from (rows[id] for id in batch if id in rows)
 
 
-def _whole_places(row: SearchRow, needle: str) -> Iterator[_Place]:
+def _whole_places(row: SearchRow, needle: str) -> Iterator[Place]:
     for field in _fields(row):
         shown_to = -1
         for place in find_all(field.text.folded, needle):
             if place >= shown_to:
-                yield _Place(row, field, place, place + len(needle))
+                yield Place(row, field, place, place + len(needle))
                 shown_to = place + WINDOW_MAX_CHARS
 
 
-def _best_place(row: SearchRow, needles: Sequence[str], weights: Sequence[float]) -> _Place | None:
+def _best_place(row: SearchRow, needles: Sequence[str], weights: Sequence[float]) -> Place | None:
     """Where a field of a row holds the most telling words close together."""
-    best: _Place | None = None
+    best: Place | None = None
     best_weight = 0.0
     for field in _fields(row):
         found = _matches(field.text.folded, needles, weights)
@@ -211,64 +174,10 @@ def _best_place(row: SearchRow, needles: Sequence[str], weights: Sequence[float]
             continue
         (begin, bit), weight = densest(found, PASSAGE_SPAN)
         if weight > best_weight:
-            best, best_weight = _Place(row, field, begin, begin + len(needles[bit])), weight
+            best, best_weight = Place(row, field, begin, begin + len(needles[bit])), weight
     return best
 
 
-def _fields(row: SearchRow) -> Iterator[_Field]:
+def _fields(row: SearchRow) -> Iterator[Field]:
     for part in parts_of(row.text, row.wire):
-        yield _Field(part.field, Folded(part.text), part.offset)
-
-
-def _fill(places: Iterator[_Place]) -> list[LiteralHit]:
-    """Windows as long as there is room, smaller ones further down."""
-    room = LITERAL_MAX_CHARS - len(LEGEND) - LAST_LINE_CHARS
-    hits: list[LiteralHit] = []
-    for place in places:
-        size = max(round(WINDOW_MAX_CHARS * WINDOW_DECAY ** len(hits)), WINDOW_MIN_CHARS)
-        hit = _hit(place, size)
-        if any(_overlap(hit, other) for other in hits):
-            continue
-        if len(hit.text) + 1 > room:
-            smaller = size - (len(hit.text) + 1 - room) - NOTICE_CHARS
-            if smaller < WINDOW_MIN_CHARS // 2:
-                break
-            hit = _hit(place, smaller)
-        hits.append(hit)
-        room -= len(hit.text) + 1
-        if len(hits) >= SHOWN_MAX:
-            break
-    return hits
-
-
-def _overlap(one: LiteralHit, other: LiteralHit) -> bool:
-    return (
-        one.message_id == other.message_id
-        and one.field == other.field
-        and one.window.begin < other.window.end
-        and other.window.begin < one.window.end
-    )
-
-
-def _hit(place: _Place, size: int) -> LiteralHit:
-    row = place.row
-    begin, end = place.field.text.origin(place.begin, place.end)
-    shown = window(place.field.text.text, begin, end, size)
-    role = ROLE_NAMES[Message.Role(row.role)]
-    name = place.field.name[:LABEL_MAX_CHARS]
-    text = f"[m:{row.id}] {role}, {name}, g:{row.generation_id}, {row.created:%Y-%m-%d}: {shown.text}"
-    if not shown.is_whole:
-        text += f" [part of it: message_context_read m:{row.id} offset {place.field.offset + shown.begin}]"
-    return LiteralHit(row.id, row.generation_id, row.role, place.field.name, shown, text)
-
-
-def _rendered(hits: Sequence[LiteralHit], left_out: int, *, exact: bool) -> str:
-    lines = [LEGEND, *(hit.text for hit in hits)]
-    if not hits and not left_out:
-        return "No message holds these words."
-    if left_out:
-        count = f"{left_out:,}" if exact else f"At least {left_out:,}"
-        lines.append(f"{count} more hits are not shown. Narrow the query to see them.")
-    elif not exact:
-        lines.append("More messages may hold these words. Narrow the query to see them.")
-    return "\n".join(lines)
+        yield Field(part.field, Folded(part.text), part.offset)

@@ -1,12 +1,11 @@
 """Whatever the two parts hold, the result is bounded, and the literal part is whole in it."""
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from memory import merging
 from threads.history import SEARCH_RESULT_MAX_CHARS
-from threads.literal_search import LITERAL_MAX_CHARS
+from threads.literal_windows import LITERAL_MAX_CHARS
 
 CLUSTERS = st.sampled_from(["a", "é", "e\u0301", "👩‍👩‍👧", "🇩🇪", "漢", "\r\n", " ", "\n", "\u0301"])
 TEXTS = st.builds(
@@ -48,9 +47,9 @@ def test_the_other_part_is_told_how_much_room_is_left():
     assert min(rooms) > SEARCH_RESULT_MAX_CHARS - LITERAL_MAX_CHARS - 500
 
 
-def test_a_literal_part_over_its_own_bound_is_a_mistake():
-    with pytest.raises(ValueError, match="8001"):
-        merging.merged("x" * (LITERAL_MAX_CHARS + 1), "")
+def test_a_literal_part_over_its_own_bound_is_shortened_and_no_error():
+    text = merging.merged("x" * (LITERAL_MAX_CHARS + 1), "")
+    assert f"\n{'x' * LITERAL_MAX_CHARS}\n" in text
 
 
 @given(literal=st.none() | TEXTS.map(lambda text: text[:LITERAL_MAX_CHARS]), other=TEXTS)

@@ -20,7 +20,8 @@ from tests.threads.test_verification import STEP, take_step
 from threads import copying
 from threads.excerpts import Folded
 from threads.history import HistoryRefused
-from threads.literal_search import LITERAL_MAX_CHARS, literal_search
+from threads.literal_search import literal_search
+from threads.literal_windows import LITERAL_MAX_CHARS
 from threads.models import Generation, Message, Thread
 from threads.search_range import Range
 from threads.search_terms import terms_of
@@ -359,7 +360,7 @@ def test_the_unknown_and_another_owners_channel_answer_identically(alice, bob):
     assert len(answers) == 1
 
 
-@pytest.mark.parametrize("query", ["", "  \n", "ab", "中", '"', "a b", "%", "x" * 10_001])
+@pytest.mark.parametrize("query", ["", "  \n", "ab", "中", "가", "ᄀ\u1161", '"', "a b", "%", "x" * 10_001])
 def test_a_query_that_asks_for_nothing_is_refused_with_what_to_change(thread, query):
     if query == "a b":
         assert search(thread, query).hits == []
@@ -457,7 +458,7 @@ def test_any_piece_of_any_text_is_found(thread, text, data, padding):
 
 @settings(max_examples=30, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(
-    text=st.text(st.sampled_from("中文长沙日本ไทยງຊ漢かカ𠀀"), min_size=2, max_size=9),
+    text=st.text(st.sampled_from("中文长沙日本ไทยງຊ漢かカ𠀀ꀀꀁㄅㄆᬅᬓꦲꦏ가나"), min_size=2, max_size=9),
     place=st.integers(0, 7),
     padding=st.sampled_from(["", "word", "长" * 900]),
 )
