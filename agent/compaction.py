@@ -4,6 +4,7 @@ When that is due, what the summary is made of, and the commit; `summarizing.py` 
 commit the old generation is live and whole.
 """
 
+from collections.abc import Iterable
 from dataclasses import asdict
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -13,7 +14,7 @@ from django.db.models import OuterRef, Subquery
 from django.utils import translation
 from django.utils.translation import gettext as _
 
-from agent import meter, opening
+from agent import frames, meter, opening
 from agent.events import Event, emit_all
 from agent.prefix import LIFETIMES, expires
 from agent.safe_point import append_notice
@@ -54,16 +55,25 @@ def gather(thread_id: int, forgetting: bool = False) -> Material:
     with transaction.atomic():
         thread = lock_thread(thread_id)
         generation = live_generation(thread)
-        rows = list(
-            Message.objects.filter(
-                generation=generation, model_visible=True, wire__isnull=False, left_at_cut__isnull=True
-            ).order_by("pk")
-        )
+        rows = own_rows(generation)
         last = Message.objects.filter(thread=thread).order_by("-pk").values_list("pk", flat=True).first() or 0
         if not forgetting:
             return Material(thread, generation, rows, last, warm_call(generation))
         before = Generation.objects.filter(thread=thread, ordinal=generation.ordinal - 1).first()
         return Material(thread, generation, rows, last, None, earlier=before.summary if before else "")
+
+
+def own_rows(generation: Generation) -> list[Message]:
+    """What a generation's context holds beyond its opening, in order."""
+    rows = Message.objects.filter(
+        generation=generation, model_visible=True, wire__isnull=False, left_at_cut__isnull=True
+    )
+    return list(rows.order_by("pk"))
+
+
+def anything_said(rows: Iterable[Message]) -> bool:
+    """Whether a person or a model spoke in these rows: notes of the framework's alone are nothing to summarise."""
+    return any(row.role in (Message.Role.USER, Message.Role.ASSISTANT) for row in rows)
 
 
 def warm_call(generation: Generation) -> ModelCall | None:
@@ -82,13 +92,16 @@ def commit(
     ahead: opening.Ahead | None = None,
 ) -> tuple[Generation, list[Event]] | None:
     """End the generation and open the next, in the caller's transaction. None, and nothing changed, when somebody
-    spoke meanwhile (or took the thread, where no lease is held): the summary would not know it. `ahead` is what was
-    found for the opening."""
+    spoke meanwhile (or a turn is open, where no lease is held): the summary would not know it; nor while something is
+    to be forgotten that the summary may hold. `ahead` is what was found for the opening."""
     thread = lock_thread(material.thread.pk, token)
     generation = live_generation(thread)
     last = Message.objects.filter(thread=thread).order_by("-pk").values_list("pk", flat=True).first() or 0
-    rests = token is not None or thread.state == Thread.State.IDLE
+    rests = token is not None or (thread.state == Thread.State.IDLE and not frames.open_frames(thread).exists())
+    to_forget = frames.open_renewals(thread).filter(source=frames.RENEWAL_TO_FORGET)
     if generation.pk != material.generation.pk or last != material.last_id or not rests:
+        return None
+    if reason != Generation.EndReason.FORGOTTEN and to_forget.exists():
         return None
     standing = carried([Standing(**entry) for entry in generation.standing], made)
     generation.summary, generation.ended, generation.end_reason = made.text, clock.now(), reason

@@ -10,9 +10,9 @@ from accounts import erasing
 from accounts.models import User
 from agent import ending, meter, speaking
 from agent.events import emit
-from agent.frames import open_frames
+from agent.frames import open_frames, turn_view
 from agent.models import TaskFrame
-from agent.projection import thread_view, turn_view
+from agent.projection import thread_view
 from agent.refusals import Refused
 from maxclaw import clock
 from threads.access import NoSuchThread, access_thread
@@ -56,8 +56,8 @@ def delete(user: User, channel: str) -> Thread:
 
 
 def _put_away(thread: Thread, now: datetime) -> None:
-    if open_frames(thread).exists():
-        ending.interrupt_and_settle(thread, TaskFrame.EndReason.STOPPED, frame=open_frames(thread).first())
+    for frame in open_frames(thread):
+        ending.interrupt_and_settle(thread, TaskFrame.EndReason.STOPPED, frame=frame)
     thread.deleted = now
     thread.save(update_fields=["deleted"])
     emit(thread.pk, thread.owner_id, "gone", {})

@@ -43,8 +43,9 @@ def end_or_go_on(
     *,
     renew: bool = False,
 ) -> tuple[bool, list[Event]]:
-    """The running frame is done. The frame below goes on if there is one; else, with `renew`, the context is renewed
-    under the same lease; else the lease goes back. The thread is locked. Returns (whether the turn goes on, events)."""
+    """The running frame is done. The frame below goes on if there is one (a renewal that waits is the last); else, with
+    `renew`, the context is renewed under the same lease; else the lease goes back. The thread is locked. Returns
+    (whether the turn goes on, events)."""
     events: list[Event] = []
     # Read with the lock; what it says of later comers may be late, but they ring.
     alone = vars(thread).get("has_suspended") is False
@@ -54,17 +55,17 @@ def end_or_go_on(
     if notice:
         events.append(append_notice(thread, generation, notice, reason))
     below = next((one for one in standing if one.state == TaskFrame.State.SUSPENDED), None)
+    resumes = below is not None and not frames.is_renewal(below.source)
+    if thread.kind == Thread.Kind.TASK and not resumes and not frames.is_renewal(frame.source):
+        dispatch.deliver_result(thread, frame)
     if below is not None:
         below.state = TaskFrame.State.RUNNING
         below.save(update_fields=["state"])
-        if not frames.is_renewal(below.source) and not frames.is_renewal(frame.source):
+        if resumes:
             append_note(thread, generation, RESUMED_NOTE)
         holding.frame_id, holding.level, holding.source = below.pk, below.level, below.source
         events.append(frames.state_event(thread, below))
         return True, events
-    own_turn = not frames.is_renewal(frame.source)
-    if own_turn and thread.kind == Thread.Kind.TASK:
-        dispatch.deliver_result(thread, frame)
     if renew:
         events.append(frames.state_event(thread, frames.begin_renewal(thread, holding)))
         return True, events

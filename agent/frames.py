@@ -1,12 +1,16 @@
-"""The stack of frames of a thread: each frame is one turn, an interrupt suspends the one below it."""
+"""The stack of frames of a thread: each frame is one turn, an interrupt suspends the one below it.
+
+A renewal of the context is a frame too. It waits below all others, whenever it was asked for: only an empty stack is a
+turn boundary, and what a turn still has to answer stands in the context that the renewal would end.
+"""
 
 from typing import Any
 
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import BooleanField, Exists, ExpressionWrapper, OuterRef, Q, QuerySet
 
 from agent.leases import Holding
 from agent.models import InboxItem, Level, TaskFrame
-from agent.projection import thread_view, turn_view_of
+from agent.projection import View, thread_view, turn_view_of
 from maxclaw import clock
 from threads.models import Thread
 
@@ -14,12 +18,22 @@ STACK_MAX_DEPTH = 4
 RENEWAL_AT_THRESHOLD, RENEWAL_ASKED = "compaction/threshold", "compaction/asked"
 # The opening says something that was to be forgotten since.
 RENEWAL_TO_FORGET = "compaction/forgotten"
+RENEWALS = (RENEWAL_AT_THRESHOLD, RENEWAL_ASKED, RENEWAL_TO_FORGET)
 
 
 def open_frames(thread: Thread) -> QuerySet[TaskFrame]:
-    """The thread's frames that have not ended, topmost first."""
+    """The thread's frames that have not ended, topmost first; renewals that wait are the lowest."""
     ended = [TaskFrame.State.DONE, TaskFrame.State.FAILED]
-    return TaskFrame.objects.filter(thread=thread).exclude(state__in=ended).order_by("-id")
+    renewal_waits = Q(source__in=RENEWALS, state=TaskFrame.State.SUSPENDED)
+    frames = TaskFrame.objects.filter(thread=thread, owner_id=thread.owner_id).exclude(state__in=ended)
+    return frames.alias(
+        lowest=ExpressionWrapper(renewal_waits, output_field=BooleanField()),
+    ).order_by("lowest", "-id")
+
+
+def open_renewals(thread: Thread) -> QuerySet[TaskFrame]:
+    """Renewals of the thread's context that wait or run."""
+    return open_frames(thread).filter(source__in=RENEWALS)
 
 
 def suspended_exists() -> Exists:
@@ -40,7 +54,7 @@ def push(thread: Thread, item: InboxItem) -> TaskFrame:
 
 def is_renewal(source: str) -> bool:
     """Whether a frame of this source renews the context instead of answering somebody."""
-    return source in (RENEWAL_AT_THRESHOLD, RENEWAL_ASKED, RENEWAL_TO_FORGET)
+    return source in RENEWALS
 
 
 def begin_renewal(thread: Thread, holding: Holding) -> TaskFrame:
@@ -65,3 +79,8 @@ def end(frame: TaskFrame, reason: TaskFrame.EndReason, notice: str = "") -> None
 def state_event(thread: Thread, frame: TaskFrame | None) -> tuple[str, dict[str, Any]]:
     """What clients are told when a turn begins, waits or ends."""
     return ("state", {"thread": thread_view(thread), "turn": turn_view_of(frame)})
+
+
+def turn_view(thread: Thread) -> View | None:
+    """The thread's topmost open frame as clients see it."""
+    return turn_view_of(open_frames(thread).first())

@@ -15,8 +15,9 @@ from django.utils.translation import ngettext
 from agent import opening, prompts, registry
 from agent.dealing import GENERATION_BUDGET_SHARE, deal
 from agent.events import Event, emit_all
+from agent.frames import turn_view
 from agent.models import ToolCall
-from agent.projection import message_view, thread_view, turn_view
+from agent.projection import message_view, thread_view
 from agent.prompts import framework_block
 from agent.safe_point import append_note, append_notice
 from llm import router

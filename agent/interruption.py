@@ -11,7 +11,7 @@ from agent import frames, leases
 from agent.answers import end_answer
 from agent.events import Event, emit_all
 from agent.models import TaskFrame, ToolCall
-from agent.projection import INTERRUPTED, STREAMING, streamed_so_far, thread_view, tool_view, turn_view
+from agent.projection import INTERRUPTED, STREAMING, streamed_so_far, thread_view, tool_view
 from agent.prompts import INTERRUPTED_TOOL, STOPPED_QUESTION
 from agent.safe_point import append_notice
 from agent.tool_results import open_calls, store_result
@@ -72,7 +72,7 @@ def _interrupt(
         if not renewing:
             events.append(append_notice(thread, generation, sentence, reason))
     leases.release(thread, Thread.State.IDLE)
-    events.append(("state", {"thread": thread_view(thread), "turn": turn_view(thread)}))
+    events.append(("state", {"thread": thread_view(thread), "turn": frames.turn_view(thread)}))
     emit_all(thread.pk, thread.owner_id, events)
     return frame
 

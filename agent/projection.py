@@ -44,14 +44,6 @@ def turn_view_of(frame: TaskFrame | None) -> View | None:
     return {"frame": frame.pk, "state": frame.state, "level": frame.level}
 
 
-def turn_view(thread: Thread) -> View | None:
-    """The thread's topmost open frame."""
-    open_frames = TaskFrame.objects.filter(thread=thread, owner_id=thread.owner_id).exclude(
-        state__in=[TaskFrame.State.DONE, TaskFrame.State.FAILED]
-    )
-    return turn_view_of(open_frames.order_by("-id").first())
-
-
 def item_view(item: InboxItem) -> View:
     return {
         "id": item.pk,

@@ -10,8 +10,9 @@ from accounts.models import User
 from agent import speaking
 from agent.bell import ring
 from agent.events import Event, emit_all
+from agent.frames import turn_view
 from agent.models import InboxItem, TaskFrame, ToolCall
-from agent.projection import thread_view, tool_view, turn_view
+from agent.projection import thread_view, tool_view
 from agent.refusals import Refused
 from agent.tool_results import store_result
 from maxclaw import clock

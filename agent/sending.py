@@ -9,8 +9,9 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from agent import questions, quoting, speaking
 from agent.events import Event, emit_all
+from agent.frames import turn_view
 from agent.models import InboxItem, Level
-from agent.projection import item_view, thread_view, turn_view
+from agent.projection import item_view, thread_view
 from agent.refusals import Refused
 from threads.lifecycle import title_from
 from threads.models import Thread

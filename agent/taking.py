@@ -71,10 +71,8 @@ def take(thread_id: int, holder: str) -> Holding | None:
             frame.state = TaskFrame.State.RUNNING
             frame.save(update_fields=["state"])
             # After a question card the answer itself says that the work goes on; after an interrupt it is said here.
-            if (
-                not frames.is_renewal(frame.source)
-                and TaskFrame.objects.filter(thread=thread, pk__gt=frame.pk).exists()
-            ):
+            later = TaskFrame.objects.filter(thread=thread, pk__gt=frame.pk).exclude(source__in=frames.RENEWALS)
+            if not frames.is_renewal(frame.source) and later.exists():
                 append_note(thread, generation, RESUMED_NOTE)
         emit_all(thread.pk, thread.owner_id, [*events, frames.state_event(thread, frame)])
         return Holding(

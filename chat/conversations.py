@@ -10,7 +10,8 @@ from accounts.models import User
 from agent import revising, speaking
 from agent.bell import ring
 from agent.events import emit
-from agent.projection import thread_view, turn_view
+from agent.frames import turn_view
+from agent.projection import thread_view
 from chat.words import page_words
 from threads import lifecycle
 from threads.access import access_thread, visible_to

@@ -16,8 +16,9 @@ from typing import Any
 from django.db import connection, transaction
 from django.db.models import Max
 
+from agent.frames import turn_view
 from agent.models import TurnEvent
-from agent.projection import message_views, queued_views, thread_view, turn_view
+from agent.projection import message_views, queued_views, thread_view
 from threads.copying import rewound_to
 from threads.models import Thread
 

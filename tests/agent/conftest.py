@@ -24,3 +24,18 @@ def emulator(emulator_process, settings):
     yield emulator_process
     emulator_process.reset()
     close_all()
+
+
+@pytest.fixture
+def small_budget(settings, tmp_path):
+    catalog = tmp_path / "catalog.toml"
+    catalog.write_text("[models.emulator-main]\ncontext_budget = 16_000\n")
+    settings.MAXCLAW_CATALOG = str(catalog)
+    settings.MESSAGE_MAX_CHARS = 10**6
+
+
+@pytest.fixture
+def roomy_messages(monkeypatch):
+    from agent import speaking
+
+    monkeypatch.setattr(speaking, "MESSAGE_BUDGET_SHARE", 1.0)

@@ -9,7 +9,7 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.core.management import CommandError, call_command
 
-from agent import compaction, renewal, summarizing
+from agent import compaction, opening, renewal, summarizing
 from agent.models import InboxItem, TaskFrame
 from agent.refusals import Refused
 from llm.emulator.client import text, tool_use
@@ -19,29 +19,13 @@ from maxclaw.database_threads import in_database
 from tests.agent.test_summary import ten_sections
 from tests.agent.world import running_world
 from tests.threads.records import say
-from threads.models import Generation, Message, Thread
+from threads.models import Generation, Message
 from threads.verification import verify_thread
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-BUDGET = 16_000
 LONG = "Some words about the garden and its many roses. " * 1_200  # about 13,000 tokens
 ASKED = {"contains": "ten numbered\nsections"}
-
-
-@pytest.fixture
-def small_budget(settings, tmp_path):
-    catalog = tmp_path / "catalog.toml"
-    catalog.write_text(f"[models.emulator-main]\ncontext_budget = {BUDGET}\n")
-    settings.MAXCLAW_CATALOG = str(catalog)
-    settings.MESSAGE_MAX_CHARS = 10**6
-
-
-@pytest.fixture
-def roomy_messages(monkeypatch):
-    from agent import speaking
-
-    monkeypatch.setattr(speaking, "MESSAGE_BUDGET_SHARE", 1.0)
 
 
 def play(emulator, scenario):
@@ -273,33 +257,34 @@ def test_a_page_that_no_model_summarises_loses_neither_the_pages_before_nor_itse
 def test_a_failure_at_the_commit_leaves_the_old_generation_live_and_whole(
     emulator, alice, small_budget, roomy_messages, monkeypatch
 ):
-    emulator.answer(text(summary_text()), match=ASKED)
+    emulator.answer(text(summary_text()), match=ASKED, times=-1)
     emulator.answer(text("Yes."), times=-1)
+    render = opening.render
+    failed = []
 
-    def broken(*_args, **_kwargs):
+    def broken(thread, generation, ahead=None):
+        if generation.ordinal == 1:
+            return render(thread, generation, ahead)
+        failed.append(generation.pk)
         raise RuntimeError("no opening")
 
-    monkeypatch.setattr(compaction.opening, "render", broken, raising=True)
+    monkeypatch.setattr(opening, "render", broken)
 
     async def scenario(world):
         thread = await world.new_thread(alice)
-        monkeypatch.undo()
-        compaction_render = compaction.opening.render
-        monkeypatch.setattr(
-            compaction.opening,
-            "render",
-            lambda thread, generation: compaction_render(thread, generation) if generation.ordinal == 1 else broken(),
-        )
-        from agent import speaking
-
-        monkeypatch.setattr(speaking, "MESSAGE_BUDGET_SHARE", 1.0)
         await world.ask(thread, LONG)
-        return await world.rest(thread)
+        await world.ask(thread, "Still there?")
+        return thread, await world.rows(thread)
 
-    thread = play(emulator, scenario)
+    thread, rows = play(emulator, scenario)
     (only,) = generations(thread)
     assert (only.ended, only.summary) == (None, "")
-    assert thread.state == Thread.State.IDLE
+    assert [row.text for row in rows if row.model_visible] == [LONG, "Yes.", "Still there?", "Yes."]
+    assert {row.generation_id for row in rows} == {only.pk}
+    ends = TaskFrame.objects.filter(thread=thread).order_by("id").values_list("source", "end_reason")
+    assert list(ends) == [("user", "answered"), ("compaction/threshold", "error")] * 2
+    assert len(failed) == 2
+    assert verify_thread(thread).proved == 2
 
 
 def test_the_user_asks_for_a_new_generation(emulator, alice):
