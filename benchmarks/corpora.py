@@ -12,6 +12,8 @@ Line = dict[str, Any]
 
 LOCOMO_FILE = "locomo/locomo10.json"
 SESSION_TIME_FORMATS = ("%I:%M %p on %d %B, %Y", "%I:%M %p on %d %b, %Y")
+TRACES_FILE = "tau-bench/gpt-4o-airline.json"
+TRACES_TOGETHER = 16
 SECONDS_BETWEEN_TURNS = 30
 SEED = 20_260_101
 TOPICS = ("the garden", "the new job", "a trip to Lisbon", "the choir", "old photographs", "the marathon", "a recipe")
@@ -46,6 +48,26 @@ def locomo(folder: Path) -> Iterator[Line]:
                     "text": " ".join(filter(None, [turn["text"].strip(), picture])),
                     "created": (began + timedelta(seconds=SECONDS_BETWEEN_TURNS * place)).isoformat(),
                 }
+
+
+def agent_traces(folder: Path, conversations: int) -> Iterator[Line]:
+    """The first published traces of an agent with a customer, several to a conversation, so that each fills a long
+    context: what was said, and what tools put out."""
+    began = datetime(2024, 5, 15, 9, tzinfo=UTC)
+    traces = json.loads((folder / TRACES_FILE).read_text(encoding="utf-8"))
+    for number, trace in enumerate(traces[: conversations * TRACES_TOGETHER]):
+        for place, message in enumerate(trace["traj"]):
+            text = str(message.get("content") or "").strip()
+            if message["role"] not in ("user", "assistant", "tool") or not text:
+                continue
+            yield {
+                "conversation": f"trace-{number // TRACES_TOGETHER}",
+                "title": f"Traces, {number // TRACES_TOGETHER}",
+                "id": f"{number}:{place}",
+                "role": message["role"],
+                "text": text,
+                "created": (began + timedelta(hours=number, seconds=SECONDS_BETWEEN_TURNS * place)).isoformat(),
+            }
 
 
 def session_time(text: str) -> datetime:

@@ -33,6 +33,14 @@ FIGURES = {
         "result_chars_max",
     },
     "memory": {"search_p95_ms", "tool_p95_ms", "facts_in_the_table"},
+    "shadow": {
+        "hot_read_share",
+        "hot_over_cold_same_model",
+        "cost_per_1000_messages",
+        "trigger_to_proposal_s",
+        "cancel_ms_p95",
+        "first_token_ratio_under_load",
+    },
     "thresholds": {"model", "recall", "briefing"},
     "search": {"p95_ms", "tool_p95_ms", "short_rows_p95_ms", "grep_ratio", "index_share", "insert_ratio"},
 }
@@ -60,6 +68,11 @@ def test_a_benchmark_ends_with_its_figures_as_one_json_object(name):
         assert 0.05 < figures["index_share"] < 5
     elif name == "memory":
         assert figures["search_p95_ms"].keys() == {"50", "200"}
+    elif name == "shadow":
+        assert figures["hot_runs"] == figures["hot_runs_that_count"] == 1
+        assert 0.99 <= figures["hot_read_share"] <= 1
+        assert 0 < figures["hot_over_cold_same_model"] < 0.2
+        assert figures["cost_per_1000_messages"].keys() == {"steward", "cold", "hot"}
     elif name == "thresholds":
         shares = [figures[which]["related_share"] for which in ("recall", "briefing")]
         assert 0.4 < shares[0] < shares[1]

@@ -1,0 +1,150 @@
+"""Shadows beside people: how soon one goes when its person speaks, and what turns feel of many that run at once."""
+
+import asyncio
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from benchmarks.harness import ROOT, percentile, table
+
+if TYPE_CHECKING:
+    from llm.emulator.client import EmulatorControl
+    from threads.models import Thread
+
+FIRST_TOKEN_MS = 300
+SAID = (
+    "I prefer the morning for this, and I live in Porto now.",
+    "We decided to meet on Fridays. What else is open?",
+    "My sister is a nurse, so the weekend is hard for her. " * 3,
+    "Tell me again what we said of the garden, and what it costs. " * 3,
+    "I'm allergic to nuts. Please never put them on the list. " * 3,
+    "Thank you. What should I do first tomorrow?",
+)
+WORKER = "import django; django.setup(); from shadow.tasks import drain; print('drained', drain())"
+PATIENCE_SECONDS = 120.0
+
+
+async def turns(threads: Sequence["Thread"], said: Sequence[str] = SAID) -> list[float]:
+    """Let conversations go on, one turn after the other; milliseconds from the words to the first token of each."""
+    from agent.bell import Bell
+    from agent.runner import Runner
+    from maxclaw.database_threads import in_database
+
+    await Bell.shared().start()
+    runner = Runner()
+    await runner.start()
+    try:
+        return [await in_database(_turn, thread, words) for thread in threads for words in said]
+    finally:
+        await runner.stop()
+        await Bell.shared().stop()
+
+
+def _turn(thread: "Thread", words: str) -> float:
+    from agent.sending import send
+    from llm.models import ModelCall
+    from maxclaw import clock
+    from threads.models import Message, Thread
+
+    rows = Message.objects.filter(thread=thread).count()
+    sent = clock.now()
+    send(thread.owner, thread.channel, words, client_key=f"{thread.pk}-{sent.timestamp()}")
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while True:
+        fresh = Thread.objects.get(pk=thread.pk)
+        if fresh.state == Thread.State.IDLE and Message.objects.filter(thread=thread).count() >= rows + 2:
+            break
+        if time.monotonic() > deadline:
+            raise SystemExit(f"A turn did not end: {fresh.state}.")
+        time.sleep(0.01)
+    call = ModelCall.objects.filter(thread_id=thread.pk, purpose="turn", started__gte=sent).earliest("pk")
+    return (call.started - sent).total_seconds() * 1000 + (call.first_token_ms or 0)
+
+
+async def cancels(emulator: "EmulatorControl", number: int) -> list[float]:
+    """Milliseconds from a person's words to the end of the run that waits for its answer."""
+    from agent.sending import send
+    from maxclaw.database_threads import in_database
+    from shadow import runs, tasks
+    from shadow.models import ShadowRun
+
+    emulator.set_pace({"first_token_ms": 60_000, "tokens_per_second": None})
+    took = []
+    for thread in await in_database(_fresh_threads, "interrupting", number):
+        queued = await in_database(_queue, [thread])
+        assert queued == 1
+        working = asyncio.create_task(runs.drain(tasks._waiting))
+        asked = ShadowRun.objects.filter(thread=thread, status="running", call__isnull=False)
+        while not await in_database(asked.exists):
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.1)  # the request is on its way
+        began = time.perf_counter()
+        await in_database(send, thread.owner, thread.channel, "Wait.", client_key=f"wait-{thread.pk}")
+        await asyncio.wait_for(working, PATIENCE_SECONDS)
+        took.append((time.perf_counter() - began) * 1000)
+        run = await in_database(ShadowRun.objects.filter(thread=thread).latest, "pk")
+        assert (run.status, run.error) == ("cancelled", "interrupted-by-max"), (run.status, run.error)
+    emulator.set_pace("instant")
+    return took
+
+
+async def under_load(emulator: "EmulatorControl", due: int, loaded_turns: int) -> float:
+    """The median first token of turns while a worker reads what became due at once, over that without."""
+    from maxclaw.database_threads import in_database
+
+    emulator.set_pace({"first_token_ms": FIRST_TOKEN_MS, "tokens_per_second": None})
+    threads = await in_database(_fresh_threads, "busy", 2 * loaded_turns)
+    alone = await turns(threads[:loaded_turns], SAID[:1])
+    waiting = await in_database(_fresh_threads, "due", due)
+    queued = await in_database(_queue, waiting)
+    worker = subprocess.Popen([sys.executable, "-c", WORKER], cwd=ROOT, stdout=subprocess.DEVNULL)
+    try:
+        loaded = await turns(threads[loaded_turns:], SAID[:1])
+        working = worker.poll() is None
+    finally:
+        worker.terminate()
+        worker.wait()
+    emulator.set_pace("instant")
+    table(
+        f"First token in ms while {queued:,} conversations are read{'' if working else ', until before the last turn'}",
+        ("", "turns", "p50", "p95"),
+        [
+            (name, len(took), percentile(took, 0.5), percentile(took, 0.95))
+            for name, took in (("alone", alone), ("under load", loaded))
+        ],
+    )
+    return percentile(loaded, 0.5) / percentile(alone, 0.5)
+
+
+def _fresh_threads(name: str, number: int) -> list["Thread"]:
+    """Conversations of one unread exchange each."""
+    from django.db import transaction
+
+    from accounts.models import User
+    from shadow import cursors
+    from threads.lifecycle import create_thread
+    from threads.models import Message
+    from threads.transcript import NewMessage, append_many, live_generation, text_block
+
+    owner = User.objects.create_user(name)
+    lines = [
+        NewMessage(role=role, text=words, blocks=[text_block(words)])
+        for role, words in ((Message.Role.USER, f"I prefer tea. {SAID[0]}"), (Message.Role.ASSISTANT, "Good to know."))
+    ]
+    threads = []
+    with transaction.atomic():
+        for place in range(number):
+            thread = create_thread(owner, title=f"{name} {place}")
+            append_many(thread, live_generation(thread), lines)
+            threads.append(thread)
+    cursors.initialize()
+    return threads
+
+
+def _queue(threads: Sequence["Thread"]) -> int:
+    from shadow.models import ShadowRun
+
+    rows = [ShadowRun(thread=thread, owner_id=thread.owner_id, reason="idle-or-ended") for thread in threads]
+    return len(ShadowRun.objects.bulk_create(rows))
