@@ -48,8 +48,14 @@ def holds(*permissions: str) -> Callable[[HttpRequest], bool]:
 
 
 def _stands_at(link: Any) -> Callable[[HttpRequest], bool]:
-    """Whether the page is the list at `link` or one of its rows; pages of their own have entries of their own."""
-    return lambda request: request.path.startswith(str(link)) and request.path not in map(str, OWN_PAGES)
+    """Whether the page is the list at `link` or one of its rows; pages of their own, and what lies below them, have
+    entries of their own."""
+
+    def stands(request: HttpRequest) -> bool:
+        own = any(request.path.startswith(str(page)) for page in OWN_PAGES)
+        return request.path.startswith(str(link)) and not own
+
+    return stands
 
 
 def _rows(title: Any, icon: str, app: str, model: str, permission: str = "") -> Item:

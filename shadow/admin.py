@@ -67,7 +67,7 @@ class ShadowFactProposalAdmin(PrivateTextAdmin, BigTableAdmin):
 
     private_fields = ("text", "applies_to", "validation_error", "raw", "fingerprint")
     what = PrivateReading.What.PROPOSAL
-    list_display = ("id", "created", "owner", "thread", "sort", "tone", "held", "verdict", "path", "model")
+    list_display = ("id", "created", "owner", "thread", "sort", "tone", "held", "verdict", "run_path", "run_model")
     list_filter = ("kind", "aspect", "tone", "run__path", "run__model", "review__verdict")
     search_fields = ("=id", "thread__channel", "owner__username")
     list_select_related = ("owner", "thread", "run", "review")
@@ -94,11 +94,11 @@ class ShadowFactProposalAdmin(PrivateTextAdmin, BigTableAdmin):
         return str(review.get_verdict_display()) if review else "–"
 
     @admin.display(description=_("path"), ordering="run__path")
-    def path(self, proposal: ShadowFactProposal) -> str:
+    def run_path(self, proposal: ShadowFactProposal) -> str:
         return str(proposal.run.get_path_display())
 
     @admin.display(description=_("model"), ordering="run__model")
-    def model(self, proposal: ShadowFactProposal) -> str:
+    def run_model(self, proposal: ShadowFactProposal) -> str:
         return proposal.run.model
 
     def review_view(self, request: HttpRequest) -> HttpResponse:

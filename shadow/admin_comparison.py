@@ -13,6 +13,7 @@ from django.utils.functional import Promise
 from django.utils.translation import gettext, pgettext
 from django.utils.translation import gettext_lazy as _
 
+from llm.models import ModelCall
 from maxclaw.admin_charts import stacked_bars, stacked_options
 from memory.admin_changes import staff_of
 from memory.admin_reading import evidence_of, note_facts, read_proofs, words_of
@@ -39,6 +40,8 @@ PATHS: dict[str, str | Promise] = {
     STEWARD_ON_MAIN: _("steward, on main conversations"),
     OTHER_CALLS: _("repeated calls of shadows"),
 }
+# Of runs, and of calls that stand alone.
+STATUSES: dict[str, str | Promise] = {**dict(ModelCall.Outcome.choices), **dict(ShadowRun.Status.choices)}
 JUDGE_PERMISSION = "shadow.add_proposalreview"
 
 
@@ -177,7 +180,7 @@ def path_name(path: str) -> str:
 
 
 def status_name(status: str) -> str:
-    return str(dict(ShadowRun.Status.choices).get(status, status))
+    return str(STATUSES.get(status, status))
 
 
 def kind_name(kind: str) -> str:

@@ -4,6 +4,7 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import expect
 
+from memory import fact_embedding
 from shadow.models import ProposalReview, ShadowFactProposal
 from tests.browser import PHONE, chromium_browser, open_tab  # noqa: F401  # fixtures
 from tests.browser_checks import assert_accessible, assert_fits
@@ -30,6 +31,7 @@ def proposals(alice):
     thread = thread_of(alice)
     said, _answer = exchange(thread, "I prefer tea, and I sail on Sundays.", "Good to know.")
     fact_row(alice, said, "Prefers tea.")
+    fact_embedding.embed_facts()
     runs = [run_row(thread, path="hot", path_reason="", model="claude-opus-5-5"), run_row(thread, model="small")]
     return [
         proposal_row(
@@ -57,6 +59,7 @@ def test_fifty_proposals_are_judged_with_the_keyboard_alone(server, staff, propo
     page.keyboard.press("Enter")
     progress = page.locator("#review-progress")
     expect(progress).to_contain_text("1 of 50")
+    expect(page.get_by_role("listitem").filter(has_text="Prefers tea.")).to_be_visible()
     assert_accessible(page)
     # A note, whose letters are no verdicts; on, and back.
     page.keyboard.press("e")
