@@ -337,6 +337,7 @@ FREE_ARGUMENTS: dict[str, Any] = {
     "applies_to": "",
     "tone": "remark",
     "project": "",
+    "facts": [],  # whatever they name: no turn runs the tool that proposes them
 }
 
 
