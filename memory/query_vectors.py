@@ -52,8 +52,12 @@ class QueryVectors:
 
     async def by(self, model: str) -> Compared | None:
         """The vectors by a model, None where it cannot be asked."""
+        return self._known[model] if model in self._known else await asyncio.to_thread(self.by_now, model)
+
+    def by_now(self, model: str) -> Compared | None:
+        """The same, not for an event loop."""
         if model not in self._known:
-            self._known[model] = await asyncio.to_thread(self._ask, model)
+            self._known[model] = self._ask(model)
         return self._known[model]
 
     def _ask(self, model: str) -> Compared | None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from llm.wire import WireMessage, canonical
 from memory import known, routing
 from memory.backlog import BacklogRow, Page, excerpt
-from memory.models import Fact
+from memory.fact_search import FactHit
 from threads.models import Generation
 from threads.transcript import text_block
 
@@ -39,7 +39,7 @@ def system() -> str:
     return "\n\n".join([_LEAD, routing.render_for(routing.STEWARD), EVIDENCE, _WORK])
 
 
-def question(generation: Generation, page: Page, before: Sequence[BacklogRow], facts: Sequence[Fact]) -> WireMessage:
+def question(generation: Generation, page: Page, before: Sequence[BacklogRow], facts: Sequence[FactHit]) -> WireMessage:
     """One page, what was said just before it, and what memory holds already."""
     said_before = excerpt(before, BEFORE_MAX_CHARS)
     ended = "has ended" if generation.ended else "goes on"

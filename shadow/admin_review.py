@@ -119,7 +119,8 @@ def read_proposal(reader: User, proposal_id: int) -> dict[str, Any]:
     )
     proofs: list[ShownProof] = read_proofs(reader, proposal.owner_id, evidence_of(proposal))
     near = known.nearest(proposal.thread, proposal.text)[:NEAREST_SHOWN] if proposal.text else []
-    facts: list[Fact] = list(near)
+    there = Fact.objects.defer("embedding").in_bulk([hit.fact_id for hit in near])
+    facts = [there[hit.fact_id] for hit in near if hit.fact_id in there]
     replaced = proposal.replaces_fact
     note_facts(reader, {fact.pk: fact for fact in [*facts, *([replaced] if replaced else [])]}.values())
     return {
