@@ -62,11 +62,13 @@ def chromium() -> str:
 
 
 @pytest.fixture(autouse=True)
-def untaught_estimates():
-    """No test's figures depend on what another's calls taught of a model's tokens."""
-    from llm import estimates
+def without_past():
+    """No test depends on what another's calls taught of a model: of its tokens, nor of its health, by which models are
+    asked in another order."""
+    from llm import estimates, router
 
     estimates.forget()
+    router.forget()
 
 
 def make_person(username: str):

@@ -1,8 +1,7 @@
-"""What tests of models have: the emulator as its own process, and a router and estimates without a past."""
+"""What tests of models have: the emulator as its own process."""
 
 import pytest
 
-from llm import estimates, router
 from maxclaw.database_threads import close_all
 from tests.emulator_server import running_emulator
 
@@ -21,16 +20,6 @@ def emulator(emulator_process, settings):
     settings.MODEL_RETRY_BASE_SECONDS = 0.01
     yield emulator_process
     emulator_process.reset()
-
-
-@pytest.fixture(autouse=True)
-def without_past():
-    """Health and ratios are this process's own experience; tests start with none."""
-    router.forget()
-    estimates.forget()
-    yield
-    router.forget()
-    estimates.forget()
 
 
 @pytest.fixture
