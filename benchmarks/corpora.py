@@ -98,6 +98,24 @@ def two_people(conversations: int, turns: int) -> Iterator[Line]:
             }
 
 
+def tellers(conversations: int, exchanges: int) -> Iterator[Line]:
+    """Conversations with an assistant in which people tell of themselves, now and then again, and ask."""
+    for number in range(conversations):
+        began = datetime(2023, 1, 1, 9, tzinfo=UTC) + timedelta(days=number)
+        for place in range(exchanges):
+            topic = TOPICS[place % len(TOPICS)]
+            told = (f"I love {topic}.", f"Do I like {topic}?", f"We decided yesterday on {topic}, number {place}.")
+            said = (f"{told[place % len(told)]} ({place})", "Noted: I prefer not to guess.")
+            for part, (role, text) in enumerate(zip(("user", "assistant"), said, strict=True)):
+                yield {
+                    "conversation": f"told-{number}",
+                    "title": f"Told, {number}",
+                    "role": role,
+                    "text": text,
+                    "created": (began + timedelta(minutes=2 * place + part)).isoformat(),
+                }
+
+
 def long_one(exchanges: int) -> Iterator[Line]:
     """One conversation with an assistant that no context holds."""
     chance = random.Random(SEED + 1)

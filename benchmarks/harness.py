@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
@@ -41,11 +41,14 @@ def arguments(description: str | None) -> argparse.ArgumentParser:
 
 
 @contextmanager
-def surroundings(*, durable: bool = False, catalog: str = "") -> Iterator[EmulatorControl]:
+def surroundings(
+    *, durable: bool = False, catalog: str = "", environment: Mapping[str, str] | None = None
+) -> Iterator[EmulatorControl]:
     """Django set up on an empty, migrated database of its own, in the web role, with an emulator process as the model.
 
     The database is on a temporary server, or on DATABASE_URL's, and goes with the block. `catalog` is the text of a
-    model catalog file. Nothing of Django may be imported before.
+    model catalog file; `environment` holds settings beyond those, such as another model's: of the process's own none
+    counts. Nothing of Django may be imported before.
     """
     with ExitStack() as stack:
         folder = Path(tempfile.mkdtemp(prefix="maxclaw-benchmark-"))
@@ -64,6 +67,7 @@ def surroundings(*, durable: bool = False, catalog: str = "") -> Iterator[Emulat
             "MAXCLAW_ROLE": DATABASE_THREADS_ROLE,
             "MAXCLAW_POLL_SECONDS": UNDISTURBED_SECONDS,
             "MAXCLAW_LOG_LEVEL": "WARNING",
+            **(environment or {}),
         }
         _set_up_django()
         stack.callback(_close_database)

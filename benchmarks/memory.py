@@ -1,20 +1,23 @@
 """What is remembered: what the steward makes of conversations, and how long facts take to be found.
 
 The steward reads the conversations of LoCoMo (`--data`), or some made in code, through the emulator's rules, or through
-a real model where `--model-url` or ANTHROPIC_API_KEY names one, until nothing is left. Counted are the facts it wrote,
-the share of their evidence that the judge of evidence would accept again, the share of facts that another one repeats
-(cosine 0.95 and more, the same thing applied to), calls, tokens, list price; and that every row that is to be read was
-read exactly once, and that a second run asks for nothing.
+a real model where `--model-url` with `--model` or ANTHROPIC_API_KEY names one (never with `--smoke`), until nothing is
+left. Counted are the facts it wrote, the share of their evidence that the judge of evidence would accept again, the
+share of standing facts that repeat an earlier one (cosine 0.95 and more, the same thing applied to), calls, tokens,
+list price; and that every row that is to be read was read exactly once, and that a second run asks for nothing.
 
 Searches are measured for owners of several sizes whose facts are spread among those of others in one large table: the
 facts' part alone (`memory.fact_search.find`, the query's embedding included) and the whole tool without a channel.
 """
 
+import argparse
 import asyncio
+import os
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +25,7 @@ if __package__ in (None, ""):
     # As a script: the project's folder is looked into first, not this one, whose names are no apps.
     sys.path[0] = str(Path(__file__).resolve().parent.parent)
 
+from benchmarks import corpora, steward
 from benchmarks.harness import arguments, finish, percentile, surroundings, table
 
 if TYPE_CHECKING:
@@ -38,18 +42,30 @@ QUERIES = (
 
 @dataclass(frozen=True)
 class Size:
-    """Facts of each measured owner, facts in the whole table, how often each query is asked, and how many vectors the
-    others' facts share."""
+    """How many conversations the steward reads. Facts of each measured owner, facts in the whole table, how often each
+    query is asked, and how many vectors the others' facts share."""
 
+    conversations: int
     owners: tuple[int, ...]
     whole: int
     repeats: int
     vectors: int = 1_000
 
 
-FULL = Size(owners=(1_000, 20_000), whole=1_000_000, repeats=20)
-QUICK = Size(owners=(1_000, 5_000), whole=50_000, repeats=5)
-SMOKE = Size(owners=(50, 200), whole=1_000, repeats=1, vectors=100)
+FULL = Size(conversations=10, owners=(1_000, 20_000), whole=1_000_000, repeats=20)
+QUICK = Size(conversations=2, owners=(1_000, 5_000), whole=50_000, repeats=5)
+SMOKE = Size(conversations=2, owners=(50, 200), whole=1_000, repeats=1, vectors=100)
+MADE_EXCHANGES = 30
+# No budget ends a measurement.
+UNBOUNDED = dict.fromkeys(
+    (
+        "MAXCLAW_BUDGET_USER_TOKENS",
+        "MAXCLAW_BUDGET_USER_DOLLARS",
+        "MAXCLAW_BUDGET_SERVER_TOKENS",
+        "MAXCLAW_BUDGET_SERVER_DOLLARS",
+    ),
+    "1000000000",
+)
 PARTS = 20
 OTHER_OWNERS = 200
 
@@ -64,11 +80,34 @@ class Timed:
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Measure and print."""
-    options = arguments(__doc__).parse_args(argv)
+    parser = arguments(__doc__)
+    parser.add_argument("--model-url", help="a server that speaks the Messages API; ANTHROPIC_API_KEY is its key")
+    parser.add_argument("--model", help="the server's model")
+    options = parser.parse_args(argv)
+    if bool(options.model_url) != bool(options.model):
+        parser.error("--model-url and --model go together")
     size = SMOKE if options.smoke else QUICK if options.quick else FULL
-    with surroundings(durable=options.durable):
+    with surroundings(durable=options.durable, environment=UNBOUNDED | _model(options)):
+        read = steward.measure(_conversations(options.data, size.conversations))
+        steward.report(read)
         searches = measure_searches(size)
-        finish("memory", _report_searches(size, searches))
+        finish("memory", read.figures() | _report_searches(size, searches))
+
+
+def _model(options: argparse.Namespace) -> dict[str, str]:
+    """The settings of the real model that is to be asked; none where the emulator is."""
+    key = os.environ.get("ANTHROPIC_API_KEY", "")
+    if options.smoke or not (key or options.model_url):
+        return {}
+    named = {"ANTHROPIC_API_KEY": key, "ANTHROPIC_BASE_URL": options.model_url, "MAXCLAW_MODEL": options.model}
+    return {name: value for name, value in named.items() if value}
+
+
+def _conversations(data: Path | None, count: int) -> Iterator[corpora.Line]:
+    if data is None:
+        return corpora.tellers(count, MADE_EXCHANGES)
+    told = (list(lines) for _name, lines in groupby(corpora.locomo(data), key=lambda line: line["conversation"]))
+    return chain.from_iterable(islice(told, count))
 
 
 def measure_searches(size: Size) -> dict[int, Timed]:

@@ -6,11 +6,13 @@ import subprocess
 import sys
 from datetime import UTC, datetime
 
+import numpy as np
 import pytest
 
 from agent.import_lines import parse_line
 from benchmarks import corpora
 from benchmarks.harness import ROOT, percentile
+from benchmarks.steward import repeats
 
 SECONDS = 240  # a hung benchmark ends; a slow one on a busy machine does not
 
@@ -32,7 +34,7 @@ FIGURES = {
         "recall",
         "result_chars_max",
     },
-    "memory": {"search_p95_ms", "tool_p95_ms", "facts_in_the_table"},
+    "memory": {"search_p95_ms", "tool_p95_ms", "facts_in_the_table", "facts", "steward_tokens", "steward_dollars"},
     "shadow": {
         "hot_read_share",
         "hot_over_cold_same_model",
@@ -68,6 +70,10 @@ def test_a_benchmark_ends_with_its_figures_as_one_json_object(name):
         assert 0.05 < figures["index_share"] < 5
     elif name == "memory":
         assert figures["search_p95_ms"].keys() == {"50", "200"}
+        assert figures["digested_once"] is True
+        assert figures["steward_calls"] > 0 == figures["steward_calls_again"] == figures["steward_calls_failed"]
+        assert (figures["evidence_valid_share"], figures["duplicate_share"]) == (1, 0)
+        assert figures["facts"] > 20
     elif name == "shadow":
         assert figures["hot_runs"] == figures["hot_runs_that_count"] == 1
         assert 0.99 <= figures["hot_read_share"] <= 1
@@ -112,6 +118,12 @@ def test_published_conversations_become_lines_that_can_be_imported(tmp_path):
         ("D10:1", "Ann: Hello again", datetime(2023, 6, 10, 9, 5, tzinfo=UTC)),
     ]
     assert {(line.conversation, line.title) for line in lines} == {("conv-1", "Ann and Ben")}
+
+
+def test_a_fact_that_repeats_an_earlier_one_is_counted_once():
+    first, other = np.array([1, 0], np.float32), np.array([0.6, 0.8], np.float32)
+    assert repeats([first]) == repeats([first, other]) == 0
+    assert repeats([first, other, first, first]) == 2
 
 
 def test_a_percentile_is_one_of_the_values():
