@@ -7,7 +7,7 @@ run, writes no message and never holds a conversation while a model is asked.
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from enum import StrEnum
 
 from django.db import transaction
@@ -49,6 +49,7 @@ async def drain(waiting: Callable[[int, set[int]], list[int]], seconds: float = 
     done = 0
     deadline = clock.monotonic() + seconds
     seen: set[int] = set()
+    spent: set[int] = set()  # owners whose budget for today is
     async with cancelling.listening() as running:
         tasks: set[asyncio.Task[bool]] = set()
         while True:
@@ -56,18 +57,19 @@ async def drain(waiting: Callable[[int, set[int]], list[int]], seconds: float = 
             fresh = await in_database(waiting, room, seen) if room else []
             for run_id in fresh:
                 seen.add(run_id)
-                tasks.add(running.start(run_id, perform(run_id)))
+                tasks.add(running.start(run_id, perform(run_id, spent)))
             if not tasks:
                 return done
             ended, tasks = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             done += sum(not task.cancelled() and task.exception() is None and task.result() for task in ended)
 
 
-async def perform(run_id: int) -> bool:
+async def perform(run_id: int, spent: set[int] | None = None) -> bool:
     """One queued run, from its taking to its end. Returns whether a model was asked. Raises nothing but CancelledError,
-    with which the run is over."""
+    with which the run is over. Of owners in `spent` nothing is asked; one whose budget turns out to be is added."""
+    spent = set() if spent is None else spent
     try:
-        taken = await in_database(_take, run_id)
+        taken = await in_database(_take, run_id, spent)
     except Exception:
         logger.exception("Shadow run %s could not be taken.", run_id)
         return False
@@ -87,6 +89,7 @@ async def perform(run_id: int) -> bool:
     except asking.RunIsOver:
         return False
     except budgets.BudgetExhausted:
+        spent.add(run.owner_id)
         await in_database(attempts.give_back, run)
         return False
     except (ModelError, TimeoutError) as error:
@@ -97,11 +100,15 @@ async def perform(run_id: int) -> bool:
     return True
 
 
-def _take(run_id: int) -> tuple[ShadowRun, Material] | None:
+def _take(run_id: int, spent: Collection[int] = ()) -> tuple[ShadowRun, Material] | None:
     """Choose what a queued run reads and how, and make it a running one. None: there is nothing to read, no model may
     read it, or somebody else took it."""
     run = ShadowRun.objects.filter(pk=run_id, status=Status.QUEUED).first()
     if run is None:
+        return None
+    if run.owner_id in spent:
+        # The request would be built in vain.
+        attempts.drop(run)
         return None
     try:
         made_of = material.gather(run.thread_id)
