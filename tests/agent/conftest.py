@@ -2,7 +2,7 @@
 
 import pytest
 
-from llm import catalog
+from llm import catalog, router
 from maxclaw.database_threads import close_all
 from tests.emulator_server import running_emulator
 
@@ -21,6 +21,7 @@ def emulator(emulator_process, settings):
     settings.MODEL_RETRY_BASE_SECONDS = 0.01
     settings.POLL_SECONDS = 3600  # only a ring can have done it
     catalog.load_catalog()
+    router.forget()  # a model that another test had fail is asked like any other
     yield emulator_process
     emulator_process.reset()
     close_all()
