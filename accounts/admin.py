@@ -17,11 +17,11 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.translation import gettext, ngettext
 from django.utils.translation import gettext_lazy as _
-from unfold.admin import ModelAdmin
 from unfold.forms import AdminPasswordChangeForm, UserChangeForm, UserCreationForm
 
 from accounts import erasing
 from accounts.models import User
+from maxclaw.admin_base import ConsoleAdmin
 from maxclaw.admin_figures import Figure, figures
 
 admin.site.unregister(Group)
@@ -31,7 +31,7 @@ POWERS = ("is_staff", "is_superuser", "groups", "user_permissions")
 
 
 @admin.register(Group)
-class GroupAdmin(DjangoGroupAdmin, ModelAdmin):
+class GroupAdmin(DjangoGroupAdmin, ConsoleAdmin):
     """What groups may do. Superusers alone change it: whoever could would grant themselves everything."""
 
     def has_add_permission(self, request: HttpRequest) -> bool:
@@ -45,7 +45,7 @@ class GroupAdmin(DjangoGroupAdmin, ModelAdmin):
 
 
 @admin.register(User)
-class UserAdmin(DjangoUserAdmin, ModelAdmin):
+class UserAdmin(DjangoUserAdmin, ConsoleAdmin):
     """Django's own, with a person's time zone and language, and erasing in the place of deleting.
 
     Staff who are no superusers change no superuser, grant nothing and set nobody's password: with it they could

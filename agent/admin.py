@@ -36,9 +36,7 @@ class TurnRowAdmin(PrivateTextAdmin, BigTableAdmin):
 
     list_select_related = ("thread", "owner")
     search_fields = ("=id", "thread__channel", "owner__username")
-
-    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
-        return lookup == "thread__id__exact" or super().lookup_allowed(lookup, value, request)
+    linked_lookups = ("thread__id__exact",)
 
 
 class ToolCallInline(TabularInline):

@@ -43,6 +43,7 @@ class ModelCallAdmin(BigTableAdmin):
         "total_ms",
     ]
     list_filter = ["purpose", "outcome", "model", ("started", admin.DateFieldListFilter)]
+    linked_lookups = ("thread_id",)
     list_select_related = ["owner"]
     search_fields = ["=thread_id", "=generation_id", "=request_id", "owner__username"]
 

@@ -254,15 +254,13 @@ class MessageAdmin(PrivateTextAdmin, BigTableAdmin):
     what = What.MESSAGE
     list_display = ("id", "thread", "owner", "generation", "role", "model", "failed", "left_because", "created")
     list_filter = ("role", "left_because", "is_error")
+    linked_lookups = ("thread__id__exact",)
     search_fields = ("=id", "thread__channel", "owner__username")
     list_select_related = ("thread", "owner", "generation")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Message]:
         rows: QuerySet[Message] = super().get_queryset(request)
         return rows.defer(*self.private_fields)
-
-    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
-        return lookup == "thread__id__exact" or super().lookup_allowed(lookup, value, request)
 
     @admin.display(description=_("failed"))
     def failed(self, message: Message) -> str:
