@@ -134,7 +134,7 @@ MIDDLEWARE = [
     "accounts.middleware.PreferencesMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    "django_structlog.middlewares.RequestMiddleware",
+    "maxclaw.request_log.RequestLogMiddleware",
     "axes.middleware.AxesMiddleware",
 ]
 

@@ -125,6 +125,12 @@ def test_after_erasing_a_canary_is_in_no_table_log_or_file(server, emulator, log
     visitor.post("login", "login", username=person.username, password=f"{CANARY} wrong")
     mine = Browser(server)
     assert mine.post("login", "login", username=person.username, password=PASSWORD).status_code == 302
+    person.username = f"{CANARY}-renamed"
+    person.save()
+    asked = [reverse("api-search") + "?q=", reverse("api-threads") + "?search=", "/nowhere/?q=", "/admin/login/?next="]
+    for browser in (visitor, mine):
+        for address in asked:
+            browser.http.get(address + CANARY)
     mine.post("account", "account", time_zone=f"{CANARY}/zone", language="en")
     mine.post("account-erase", "account-erase", username=f"{CANARY} other", password=f"{CANARY} wrong")
     thread = create_thread(person, title=f"{CANARY} title")
@@ -153,6 +159,8 @@ def test_after_erasing_a_canary_is_in_no_table_log_or_file(server, emulator, log
     assert answer.status_code == 302, answer.text
     assert places_with(CANARY) == []
     assert "the log is written" in log_file.read_text()
+    for address in ("/nowhere/", reverse("api-search"), "/admin/login/"):
+        assert f"GET {address}" in log_file.read_text(), "else this proves nothing"
     assert files_with(CANARY) == []
 
 
