@@ -136,7 +136,9 @@ def page_words() -> dict[str, str]:
         "answered": _("Your answer"),
         "question_closed": _("This question was not answered."),
         # Composer
+        "character_left": _("{number} character left"),
         "characters_left": _("{number} characters left"),
+        "character_over": _("{number} character too many"),
         "characters_over": _("{number} characters too many"),
         "back_to_you": _("Your message was not sent. It is back in the box."),
         "refused_elsewhere": _("What you wrote in “{title}” was not sent, and waits there in the box."),

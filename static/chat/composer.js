@@ -77,9 +77,9 @@ export class Composer {
     box.style.height = `${box.scrollHeight}px`;
     const left = this.charactersLeft();
     const near = left < page.limit * (1 - COUNT_FROM);
-    this.counter.textContent = near
-      ? say(left < 0 ? "characters_over" : "characters_left", { number: number(Math.abs(left)) })
-      : "";
+    const much = Math.abs(left);
+    const words = `${much === 1 ? "character" : "characters"}_${left < 0 ? "over" : "left"}`;
+    this.counter.textContent = near ? say(words, { number: number(much) }) : "";
     this.counter.classList.toggle("over", left < 0);
     this.sendButton.disabled = !this.text.trim() || left < 0;
     if (this.draftKey !== null) keep(`draft ${this.draftKey}`, this.text);

@@ -177,7 +177,7 @@ def test_words_that_are_refused_come_back(open_page, alice, emulator, settings):
     box.fill("x" * 38)
     expect(page.locator("#counter")).to_have_text("2 characters left")
     box.fill("😀" * 41)
-    expect(page.locator("#counter")).to_have_text("1 characters too many")
+    expect(page.locator("#counter")).to_have_text("1 character too many")
     expect(page.get_by_role("button", name="Send")).to_be_disabled()
     box.fill("y" * 40)
     settings.MESSAGE_MAX_CHARS = 30
