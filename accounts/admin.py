@@ -154,5 +154,5 @@ def people_figures(request: HttpRequest) -> Iterable[Figure]:
     """How many accounts there are, and who keeps the server."""
     listed = reverse("admin:accounts_user_changelist")
     active = User.objects.filter(is_active=True)
-    yield Figure(_("Accounts"), str(active.count()), hint=_("that can sign in"), url=f"{listed}?is_active__exact=1")
-    yield Figure(_("Staff"), str(active.filter(is_staff=True).count()), url=f"{listed}?is_staff__exact=1")
+    yield Figure(_("Accounts"), active.count(), hint=_("that can sign in"), url=f"{listed}?is_active__exact=1")
+    yield Figure(_("Staff"), active.filter(is_staff=True).count(), url=f"{listed}?is_staff__exact=1")

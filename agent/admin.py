@@ -143,7 +143,7 @@ def work_figures(request: HttpRequest) -> Iterable[Figure]:
     details = reverse("admin:agent_health")
     yield Figure(
         _("Queued tasks"),
-        str(work.queued_tasks),
+        work.queued_tasks,
         alarm=work.queue_long,
         url=reverse("admin:django_q_ormq_changelist"),
     )
@@ -162,13 +162,13 @@ def work_figures(request: HttpRequest) -> Iterable[Figure]:
     )
     yield Figure(
         _("Lapsed leases"),
-        str(len(work.lapsed)),
+        len(work.lapsed),
         hint=_("turns whose process is gone"),
         alarm=bool(work.lapsed),
         url=details,
     )
-    yield Figure(_("Turns running"), str(work.running_threads), url=reverse("admin:agent_taskframe_changelist"))
-    yield Figure(_("Items waiting"), str(work.waiting_items), url=reverse("admin:agent_inboxitem_changelist"))
+    yield Figure(_("Turns running"), work.running_threads, url=reverse("admin:agent_taskframe_changelist"))
+    yield Figure(_("Items waiting"), work.waiting_items, url=reverse("admin:agent_inboxitem_changelist"))
 
 
 def ago(seconds: float | None) -> str:

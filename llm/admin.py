@@ -147,10 +147,10 @@ def model_figures(request: HttpRequest) -> Iterable[Figure]:
         hint=_("No model is configured.") if emulator_in_use() else "",
         alarm=emulator_in_use(),
     )
-    yield Figure(_("Calls today"), formats.number_format(today.calls, force_grouping=True), url=listed)
+    yield Figure(_("Calls today"), today.calls, url=listed)
     yield Figure(_("Dollars today"), dollars(today), hint=price_hint(today), url=charts)
     yield Figure(_("Dollars in 7 days"), dollars(week), hint=price_hint(week), url=charts)
-    yield Figure(_("Tokens in 7 days"), formats.number_format(week.tokens, force_grouping=True), url=charts)
+    yield Figure(_("Tokens in 7 days"), week.tokens, url=charts)
     spent = budgets.spent_today(None)
     share = 100 * spent.tokens / settings.BUDGET_SERVER_TOKENS if settings.BUDGET_SERVER_TOKENS else 100.0
     yield Figure(

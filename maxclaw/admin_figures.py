@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from django.http import HttpRequest
+from django.utils import formats
 from django.utils.functional import Promise
 
 Words = str | Promise
@@ -11,13 +12,18 @@ Words = str | Promise
 
 @dataclass(frozen=True)
 class Figure:
-    """One number with its name. `alarm`: somebody should look at it. `hint` says what it counts, `url` leads to it."""
+    """One number with its name. `alarm`: somebody should look at it. `hint` says what it counts, `url` leads to it.
+    A whole number is shown with its thousands apart."""
 
     label: Words
-    value: Words
+    value: Words | int
     hint: Words = ""
     alarm: bool = False
     url: str = ""
+
+    @property
+    def shown(self) -> Words:
+        return formats.number_format(self.value, force_grouping=True) if isinstance(self.value, int) else self.value
 
 
 Source = Callable[[HttpRequest], Iterable[Figure]]

@@ -293,15 +293,11 @@ def memory_figures(request: HttpRequest) -> Iterable[Figure]:
     rows = standing().values()
     active = sum(row.used + row.unused for row in rows)
     unused, stale = sum(row.unused for row in rows), sum(row.stale for row in rows)
-    yield Figure(_("Active facts"), _number(active), url=f"{listed}?status__exact=active")
-    yield Figure(_("Never used"), _number(unused), url=f"{listed}?status__exact=active&use=none")
+    yield Figure(_("Active facts"), active, url=f"{listed}?status__exact=active")
+    yield Figure(_("Never used"), unused, url=f"{listed}?status__exact=active&use=none")
     yield Figure(
         _("Stale"),
-        _number(stale),
+        stale,
         hint=_("rests on rewound words alone; briefs nobody"),
         url=f"{listed}?status__exact=active&stale=yes",
     )
-
-
-def _number(count: int) -> str:
-    return str(formats.number_format(count, force_grouping=True))

@@ -323,6 +323,6 @@ def conversation_figures(request: HttpRequest) -> Iterable[Figure]:
     """How many there are, and what they do."""
     by_state = dict(Thread.objects.values_list("state").annotate(number=Count("pk")))
     listed = reverse("admin:threads_thread_changelist")
-    yield Figure(_("Conversations"), str(sum(by_state.values())), url=listed)
-    yield Figure(_("Answering now"), str(by_state.get("running", 0)), url=f"{listed}?state__exact=running")
-    yield Figure(_("Waiting for their user"), str(by_state.get("waiting", 0)), url=f"{listed}?state__exact=waiting")
+    yield Figure(_("Conversations"), sum(by_state.values()), url=listed)
+    yield Figure(_("Answering now"), by_state.get("running", 0), url=f"{listed}?state__exact=running")
+    yield Figure(_("Waiting for their user"), by_state.get("waiting", 0), url=f"{listed}?state__exact=waiting")
