@@ -4,8 +4,10 @@ Never in here: wire text, a quote's text and levels, anything of another thread.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from typing import Any
+
+from django.db.models import QuerySet
 
 from agent.models import InboxItem, TaskFrame, ToolCall, TurnEvent
 from agent.quoting import card_of
@@ -89,9 +91,11 @@ def message_view(
     text: str | None = None,
     thinking: str = "",
     superseded: bool | None = None,
+    fold: View | None = None,
 ) -> View:
     """One row; `ordinal` is its generation's. A streaming answer's text so far comes from its events. "code" says which
-    notice it is, blank for what is none."""
+    notice it is, blank for what is none. "fold": the stretch of rewound rows that it is of, see `agent/folds.py`; None
+    wherever rows are not folded."""
     return {
         "id": message.pk,
         "role": message.role,
@@ -101,6 +105,7 @@ def message_view(
         "created": message.created.isoformat(),
         "generation": ordinal,
         "superseded": message.left_because == Message.LeftBecause.SUPERSEDED if superseded is None else superseded,
+        "fold": fold,
         "notice": bool(message.meta.get("notice")),
         "code": str(message.meta.get("notice") or ""),
         "quote": card_of(message.meta.get("quote")),
@@ -117,17 +122,27 @@ def message_views(
     Event rows are shown when they are notices to the person. A row that was copied within the thread stands once, in
     its own place, and counts as rewound only when its copies are too.
     """
-    rows = Message.objects.filter(thread=thread, owner_id=thread.owner_id).exclude(role=Message.Role.TOOL)
-    rows = rows.exclude(role=Message.Role.EVENT, meta__notice__isnull=True).exclude(copied_from__thread_id=thread.pk)
+    rows = shown_rows(thread)
     if before_id is not None:
         rows = rows.filter(id__lt=before_id)
     if after_id is not None:
         page = list(rows.filter(id__gt=after_id).select_related("generation").order_by("id")[:limit])
     else:
         page = list(rows.select_related("generation").order_by("-id")[:limit])[::-1]
-    calls = _calls_by_message([row.pk for row in page])
     rewound = _rewound(thread, page)
-    return [_row_view(row, calls[row.pk], row.pk in rewound) for row in page]
+    return row_views(page, rewound)
+
+
+def shown_rows(thread: Thread) -> QuerySet[Message]:
+    """The rows of a thread that a person sees, rewound ones too, each in its own place."""
+    rows = Message.objects.filter(thread=thread, owner_id=thread.owner_id).exclude(role=Message.Role.TOOL)
+    return rows.exclude(role=Message.Role.EVENT, meta__notice__isnull=True).exclude(copied_from__thread_id=thread.pk)
+
+
+def row_views(rows: Sequence[Message], rewound: Container[int], folds: Mapping[int, View] | None = None) -> list[View]:
+    """A view of each row, its generation fetched with it; `rewound` has the ids of those that were taken out."""
+    calls = _calls_by_message([row.pk for row in rows])
+    return [_row_view(row, calls[row.pk], row.pk in rewound, (folds or {}).get(row.pk)) for row in rows]
 
 
 def _rewound(thread: Thread, page: Sequence[Message]) -> set[int]:
@@ -139,12 +154,12 @@ def _rewound(thread: Thread, page: Sequence[Message]) -> set[int]:
     return left - {source for source in standing if source is not None}
 
 
-def _row_view(row: Message, calls: Sequence[ToolCall], superseded: bool) -> View:
+def _row_view(row: Message, calls: Sequence[ToolCall], superseded: bool, fold: View | None) -> View:
     ordinal = row.generation.ordinal
     if row.meta.get("state") == STREAMING:
         text, thinking = streamed_so_far(row)
         return message_view(row, ordinal, calls, text=text, thinking=thinking, superseded=superseded)
-    return message_view(row, ordinal, calls, superseded=superseded)
+    return message_view(row, ordinal, calls, superseded=superseded, fold=fold)
 
 
 def _calls_by_message(message_ids: list[int]) -> dict[int, list[ToolCall]]:

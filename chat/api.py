@@ -22,7 +22,7 @@ from agent.stopping import stop
 from chat import api_shapes as shapes
 from chat import api_stream, conversations
 from chat.presentation import present_messages
-from chat.replay import earlier_messages
+from chat.replay import all_messages
 from chat.snapshot import snapshot
 from quotes import ingress
 from threads.access import NoSuchThread, access_thread
@@ -150,7 +150,7 @@ class MessageList(Endpoint):
         """A page of messages, the newest without `before`."""
         access_thread(self.user, channel)
         query = self.checked(shapes.MessagesQuery, request.query_params)
-        return Response(earlier_messages(self.user, channel, query.get("before", 2**63 - 1)))
+        return Response(all_messages(self.user, channel, query.get("before")))
 
     def perform_content_negotiation(self, request: Request, force: bool = False) -> Any:
         """Refusals of a send that asked for a stream are events too."""

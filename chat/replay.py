@@ -6,8 +6,9 @@ from typing import Any
 
 from accounts.models import User
 from agent.models import TurnEvent
+from agent.projection import message_views
 from chat.presentation import present_event, present_messages
-from chat.snapshot import earlier, last_event, later, snapshot
+from chat.snapshot import PAGE_MESSAGES, earlier, last_event, later, snapshot
 from threads.access import NoSuchThread, access_thread
 from threads.models import Thread
 
@@ -43,6 +44,12 @@ def earlier_messages(user: User, channel: str, before: int) -> dict[str, Any]:
     """The page of messages before one of them, presented. Raises NoSuchThread."""
     page = earlier(access_thread(user, channel), before)
     return {**page, "messages": present_messages(page["messages"])}
+
+
+def all_messages(user: User, channel: str, before: int | None) -> dict[str, Any]:
+    """A page of messages as they were said, nothing folded: the newest, or those before one. Raises NoSuchThread."""
+    views = message_views(access_thread(user, channel), before_id=before, limit=PAGE_MESSAGES + 1)
+    return {"messages": present_messages(views[-PAGE_MESSAGES:]), "has_earlier": len(views) > PAGE_MESSAGES}
 
 
 def later_messages(user: User, channel: str, since: int) -> dict[str, Any]:

@@ -4,9 +4,10 @@
 equals a fresh snapshot, whichever side did the work. `tests/chat/test_state_replay.py` holds both to it.
 
 Snapshot: {"thread": ThreadView, "turn": TurnView or None, "messages": [MessageView], newest page, ascending
-by id, "has_earlier": bool, "queued": [ItemView], "rewound": id of the last row that stood before the newest rewind that
-can be undone, or None, "event": number of the last event that is in it}. The views are `agent/projection.py`'s. After
-an event that changed too much to be told ("anew", "gone") it has "stale": true, until a fresh one takes its place.
+by id, what was rewound folded (`agent/folds.py`), "has_earlier": bool, "queued": [ItemView], "rewound": id of the last
+row that stood before the newest rewind that can be undone, or None, "event": number of the last event that is in it}.
+The views are `agent/projection.py`'s. After an event that changed too much to be told ("anew", "gone") it has "stale":
+true, until a fresh one takes its place.
 """
 
 from collections.abc import Iterator
@@ -16,9 +17,10 @@ from typing import Any
 from django.db import connection, transaction
 from django.db.models import Max
 
+from agent.folds import folded_views
 from agent.frames import turn_view
 from agent.models import TurnEvent
-from agent.projection import message_views, queued_views, thread_view
+from agent.projection import queued_views, thread_view
 from threads.copying import rewound_to
 from threads.models import Thread
 
@@ -51,7 +53,7 @@ def snapshot(thread: Thread, *, page: int = PAGE_MESSAGES) -> Snapshot:
     gone."""
     with one_moment():
         current = Thread.objects.get(pk=thread.pk, owner_id=thread.owner_id)
-        messages, has_earlier = _page(current, None, page)
+        messages, has_earlier = folded_views(current, limit=page)
         return {
             "thread": thread_view(current),
             "turn": turn_view(current),
@@ -64,27 +66,21 @@ def snapshot(thread: Thread, *, page: int = PAGE_MESSAGES) -> Snapshot:
 
 
 def earlier(thread: Thread, before_id: int, page: int = PAGE_MESSAGES) -> dict[str, Any]:
-    """The `page` messages before `before_id`: {"messages", "has_earlier"}."""
-    messages, has_earlier = _page(thread, before_id, page)
+    """The `page` messages before `before_id`, what was rewound between them folded: {"messages", "has_earlier"}."""
+    messages, has_earlier = folded_views(thread, before_id=before_id, limit=page)
     return {"messages": messages, "has_earlier": has_earlier}
 
 
 def later(thread: Thread, after_id: int, page: int = PAGE_MESSAGES) -> dict[str, Any]:
-    """The `page` messages after `after_id`: {"messages", "has_later"}."""
-    views = message_views(thread, after_id=after_id, limit=page + 1)
-    return {"messages": views[:page], "has_later": len(views) > page}
+    """The `page` messages after `after_id`, what was rewound between them folded: {"messages", "has_later"}."""
+    messages, has_later = folded_views(thread, after_id=after_id, limit=page)
+    return {"messages": messages, "has_later": has_later}
 
 
 def last_event(thread: Thread) -> int:
     """Number of the thread's newest event, 0 without any."""
     events = TurnEvent.objects.filter(thread=thread, owner_id=thread.owner_id)
     return events.aggregate(last=Max("number"))["last"] or 0
-
-
-def _page(thread: Thread, before_id: int | None, page: int) -> tuple[list[View], bool]:
-    # One more than asked for tells whether there are earlier ones.
-    views = message_views(thread, before_id=before_id, limit=page + 1)
-    return views[-page:], len(views) > page
 
 
 def apply(state: Snapshot, event: dict[str, Any]) -> Snapshot:

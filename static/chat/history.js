@@ -4,10 +4,15 @@
 export const WINDOW_MAX_MESSAGES = 400;
 export const TAIL_MESSAGES = 100;
 
-/** The newest messages alone: what a conversation keeps while the reader is elsewhere. */
+/** The newest messages alone, with what is folded between them: what is kept while the reader is elsewhere. */
 export function tail(state, count = TAIL_MESSAGES) {
-  if (state.messages.length <= count) return state;
-  return { ...state, messages: state.messages.slice(-count), has_earlier: true };
+  let standing = 0;
+  let place = state.messages.length;
+  while (place > 0 && standing < count) {
+    place -= 1;
+    if (!state.messages[place].superseded) standing += 1;
+  }
+  return place ? { ...state, messages: state.messages.slice(place), has_earlier: true } : state;
 }
 
 /** {state, past} after an earlier page came. `past` is the window when it has left the newest messages, else null. */

@@ -6,7 +6,8 @@ import pytest
 from django.db import transaction
 from playwright.sync_api import expect
 
-from tests.chat.browser.hands import connected
+from llm.emulator import client as emulated
+from tests.chat.browser.hands import Mouse, answers, connected
 from threads.lifecycle import create_thread
 from threads.models import Message
 from threads.transcript import NewMessage, append_many, live_generation, lock_thread
@@ -21,12 +22,12 @@ HEAP_MAX_BYTES = 8 * 2**20
 PAGES_READ = 30
 
 
-def long_thread(owner):
+def long_thread(owner, messages=MESSAGES):
     thread = create_thread(owner, title="Long")
     with transaction.atomic():
         locked = lock_thread(thread.pk)
         rows = []
-        for number in range(MESSAGES):
+        for number in range(messages):
             role = Message.Role.ASSISTANT if number % 2 else Message.Role.USER
             said = "Some **words** and `code` that people write. " * 8 if number % 2 else "Why?"
             rows.append(NewMessage(role=role, text=f"message {number}. {said}"))
@@ -100,6 +101,47 @@ def test_ten_thousand_messages_are_read_back_within_bounds(server, open_tab, ali
     expect(rows.last).to_contain_text(f"message {MESSAGES - 1}.")
     expect(rows.last).to_be_in_viewport()
     assert rows.count() <= ROWS_MAX
+
+
+def test_what_was_rewound_is_folded_whole_and_never_takes_the_place_of_what_stands(open_chat, alice, emulator):
+    """Far more is taken out than a page holds: what stands stays, the number is right, and all of it can be read."""
+    thread = long_thread(alice, 700)
+    page = open_chat(alice, thread.channel)
+    hand = Mouse(page)
+    fold = page.locator(".rewound")
+    target = thread.messages.order_by("id")[20]
+    page.evaluate("id => { location.hash = `#m${id}`; location.reload(); }", target.pk)
+    connected(page)
+    expect(page.locator(f'[data-message="{target.pk}"]')).to_be_focused()
+    hand.message_menu(page.locator(f'[data-message="{target.pk}"]'))
+    hand.choose("Go back to here")
+    expect(fold.locator("summary")).to_have_text("679 messages taken out of the conversation")
+    expect(page.locator("#timeline > .message")).to_have_count(21)
+    emulator.answer(emulated.text("Here I am."))
+    hand.write("Are you there?")
+    expect(answers(page).last).to_have_text("Here I am.")
+    page.wait_for_timeout(300)  # whatever the page would fetch of its own
+    expect(page.locator("#timeline > .message")).to_have_count(23)
+    expect(page.locator("#timeline > .message").last).to_be_in_viewport()
+
+    # Other words far back: the same, with what was said since in the fold too.
+    emulator.answer(emulated.text("Another one."))
+    hand.message_menu(page.locator(f'[data-message="{thread.messages.order_by("id")[10].pk}"]'))
+    hand.choose("Edit and resend")
+    page.locator(".edit-box").fill("Why not?")
+    hand.press(page.locator(".edit-form").get_by_role("button", name="Send"))
+    expect(answers(page).last).to_have_text("Another one.")
+    expect(page.locator("#timeline > .message")).to_have_count(12)
+    expect(fold.locator("summary")).to_have_text("692 messages taken out of the conversation")
+
+    # All of it can be read, page by page.
+    hand.press(fold.locator("summary"))
+    rows = fold.locator(".message")
+    expect(rows).to_have_count(100)
+    expect(rows.last).to_contain_text("Here I am.")
+    hand.press(fold.get_by_role("button", name="Show earlier messages"))
+    expect(rows).to_have_count(200)
+    expect(rows.first).to_contain_text("message 502.")
 
 
 def test_a_window_of_history_is_always_a_stretch_of_it(open_chat, alice):
