@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from agent.summary import HEADING, NOTHING, STANDING, TITLES, WITHDRAWN, Standing, Summary, number_of
+from agent.summary_ids import cited, storable, without_unknown
 from threads.transcript import fold
 
 REMOVED = "[...]"
 
-_ID = re.compile(r"\s*[(\[（【]?\bm:(\d+)\b[)\]）】]?")
 # The mark after a digit is for inches; an apostrophe stands between letters or after one.
 _QUOTATION = re.compile(
     r'(?<![0-9])"(?P<straight>[^"\n]{2,})"'
@@ -24,7 +24,22 @@ _QUOTATION = re.compile(
     r"|«(?P<angle>[^«»\n]{2,})»"
     r"|»(?P<inverted>[^«»\n]{2,})«"
     r"|‹(?P<single_angle>[^‹›\n]{2,})›"
+    r"|＂(?P<wide>[^＂\n]{2,})＂"
+    r"|‚(?P<low_single>[^‚‘’\n]{2,})[‘’]"
+    r"|”(?P<same>[^“”\n]{2,})”"
+    r"|“(?P<same_open>[^“”\n]{2,})“"
+    r"|(?<!`)``(?P<typeset>[^`'\n]{2,})''"
 )
+# These quote where somebody speaks; elsewhere they stand around code.
+_PLAIN_MARKS = re.compile(
+    r"(?<!\w)'(?!\s|\d0s\b)(?P<plain>(?:[^'\n]|(?<=\w)'(?=\w)){2,}?)(?<!\s)'(?!\w)"
+    r"|(?P<ticks>`+)(?P<code>[^`\n]{2,})(?P=ticks)"
+)
+_BLOCK = re.compile(r"\s*(?:[-*]\s+)?>[>\s]*")
+# Where a quotation begins that its own line does not end.
+_OPENED = re.compile(r'(?<![0-9\\])"|[“„”「『«»‹＂‚`]|(?<!\w)[‘\']')
+_NEW_ITEM = re.compile(r"\s*(?:[-*•>]|\d+[.)、])\s|\s*$")
+QUOTED_LINES_MAX = 6
 # Words for the user in the languages that a summary may be written in.
 _USER = re.compile(
     r"\b(?:user|the person|nutzer|benutzer|utilisateur|utilisatrice|usuario|usuaria|utente|пользовател\w+)\b"
@@ -59,18 +74,26 @@ def check(text: str, record: Record) -> Summary:
     start = HEADING.search(text)
     assert start is not None  # all ten sections were found before
     text = text[start.start() :]
-    known = record.known({int(number) for number in _ID.findall(text)})
+    known = record.known(storable(cited(text)))
     summary = Summary(text="")
     lines: list[str] = []
     section = 0
-    for line in text.splitlines():
+    introduced = False  # a line that names the user, and ends in a colon, stands before
+    for line in _with_whole_quotations(text.splitlines()):
         heading = HEADING.match(line)
         if heading and number_of(heading) == section + 1:
             section += 1
             lines.append(f"{section}. {TITLES[section - 1]}")
+            introduced = False
             continue
-        line = _with_known_ids(line, known, summary)
-        kept = _standing_line(line, record, summary) if section == STANDING else _line(line, record, summary)
+        line, unknown = without_unknown(line, known)
+        summary.removed += unknown
+        if section == STANDING:
+            kept = _standing_line(line, record, summary)
+        else:
+            kept = _line(line, record, summary, introduced=introduced)
+            if line.strip() and not _BLOCK.match(line):
+                introduced = _names_user(line) and line.rstrip(" *_").endswith((":", "："))
         if kept is not None:
             lines.append(kept)
     summary.text = "\n".join(lines).strip()
@@ -96,21 +119,46 @@ def _words(quotation: re.Match[str]) -> str:
     return str(next(filter(None, quotation.groups())))
 
 
-def _with_known_ids(line: str, known: set[int], summary: Summary) -> str:
-    def id_or_nothing(match: re.Match[str]) -> str:
-        if int(match.group(1)) in known:
-            return match.group(0)
+def _with_whole_quotations(lines: Sequence[str]) -> list[str]:
+    """The lines, with a quotation that goes on in the next ones in one line."""
+    joined: list[str] = []
+    place = 0
+    while place < len(lines):
+        line = lines[place]
+        place += 1
+        for further in range(1, QUOTED_LINES_MAX):
+            if not _OPENED.search(_QUOTATION.sub("", line)):
+                break
+            after = lines[place : place + further]
+            if len(after) < further or any(HEADING.match(next) or _NEW_ITEM.match(next) for next in after):
+                break
+            whole = " ".join([line, *(part.strip() for part in after)])
+            if _count(whole) > _count(line) + sum(map(_count, after)):
+                line, place = whole, place + further
+                break
+        joined.append(line)
+    return joined
+
+
+def _count(line: str) -> int:
+    """How many quotations a line has."""
+    return sum(1 for pattern in (_QUOTATION, _PLAIN_MARKS) for _quotation in pattern.finditer(line))
+
+
+def _names_user(line: str) -> bool:
+    return _USER.search(_PLAIN_MARKS.sub("", _QUOTATION.sub("", line))) is not None
+
+
+def _line(line: str, record: Record, summary: Summary, *, introduced: bool) -> str | None:
+    block = _BLOCK.match(line)
+    if block:
+        key = _key(line[block.end() :])
+        if not key or (record.said_by_user(key) if introduced else record.said(key)):
+            return line
         summary.removed += 1
-        return ""
-
-    return _ID.sub(id_or_nothing, line).rstrip()
-
-
-def _line(line: str, record: Record, summary: Summary) -> str | None:
-    names_user = _USER.search(_QUOTATION.sub("", line)) is not None
-    if names_user and not all(
-        record.said_by_user(key) for quotation in _QUOTATION.finditer(line) if (key := _key(_words(quotation)))
-    ):
+        return None
+    of_user = introduced or _names_user(line)
+    if of_user and not _only_users_words(line, record):
         summary.removed += 1
         return None
 
@@ -121,7 +169,20 @@ def _line(line: str, record: Record, summary: Summary) -> str | None:
         summary.removed += 1
         return REMOVED
 
-    return line if names_user else _QUOTATION.sub(quotation_or_gap, line)
+    return line if of_user else _QUOTATION.sub(quotation_or_gap, line)
+
+
+def _only_users_words(line: str, record: Record) -> bool:
+    """Whether all that a line quotes is the user's. One word between backticks is a name of something, which anybody
+    may have written."""
+    quoted = [key for quotation in _QUOTATION.finditer(line) if (key := _key(_words(quotation)))]
+    for quotation in _PLAIN_MARKS.finditer(_QUOTATION.sub("", line)):
+        key = _key(quotation["plain"] or quotation["code"])
+        if quotation["code"] and len(key.split()) == 1 and record.said(key):
+            continue
+        if key:
+            quoted.append(key)
+    return all(record.said_by_user(key) for key in quoted)
 
 
 def _standing_line(line: str, record: Record, summary: Summary) -> str | None:
@@ -137,15 +198,15 @@ def _standing_line(line: str, record: Record, summary: Summary) -> str | None:
         # The id is that of the message that withdraws it, so it need not hold these words.
         summary.withdrawn += quoted
         return line
-    cited = [int(number) for number in _ID.findall(line)]
+    named = cited(line)
     found = [
-        Standing(words, next((number for number in cited if number in ids), ids[-1]))
+        Standing(words, next((number for number in named if number in ids), ids[-1]))
         for words, ids in zip(quoted, holders, strict=True)
     ]
     summary.standing += found
-    if cited and set(cited) <= {number for ids in holders for number in ids}:
+    if named and set(named) <= {number for ids in holders for number in ids}:
         return line
-    summary.removed += len(cited)
+    summary.removed += len(named)
     return "\n".join(f'- "{standing.text}" (m:{standing.message_id})' for standing in found)
 
 

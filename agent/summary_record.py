@@ -2,7 +2,12 @@
 
 from collections.abc import Sequence
 
+from django.db.models import Q
+
+from agent.models import ToolCall
+from agent.questions import QUESTION_TOOL
 from agent.summary import Standing
+from threads.looking_back import SAYS_NEW_WORDS
 from threads.models import Generation, Message, Thread
 from threads.search_range import Range
 from threads.transcript import fold
@@ -22,14 +27,20 @@ class ThreadRecord:
         return set(self._range.standing_rows().filter(pk__in=ids).values_list("pk", flat=True))
 
     def said_by_user(self, words: str) -> list[int]:
-        """Ids of the user's rows that hold folded words, ascending."""
-        rows = self._range.standing_rows().filter(role=Message.Role.USER)
+        """Ids of the rows with the user's words that hold folded words, ascending. What the user answered to a question
+        card is the result of a call, and the user's words all the same."""
+        answered = Q(answers_call__tool=QUESTION_TOOL, answers_call__status=ToolCall.Status.DONE)
+        rows = self._range.standing_rows().filter(Q(role=Message.Role.USER) | answered)
         holding = rows.extra(where=["strpos(search_text, %s) > 0"], params=[words])
         return list(holding.order_by("pk").values_list("pk", flat=True))
 
     def said(self, words: str) -> bool:
         """Whether any row holds folded words, or what a row quotes does. Within a transaction."""
         if self._range.holding(words).ids:
+            return True
+        # What was found in other conversations stands here in what a look back showed alone.
+        shown = self._range.standing_rows().filter(role=Message.Role.TOOL).exclude(SAYS_NEW_WORDS)
+        if shown.extra(where=["strpos(search_text, %s) > 0"], params=[words]).exists():
             return True
         quotes = self._range.standing_rows().filter(meta__quote__text__isnull=False)
         return any(words in fold(text) for text in quotes.values_list("meta__quote__text", flat=True))

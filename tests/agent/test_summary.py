@@ -79,6 +79,76 @@ def test_words_that_the_user_never_wrote_are_removed():
     assert found.standing == [Standing("Always answer in French", 1)]
 
 
+@pytest.mark.parametrize(
+    ("line", "left"),
+    [
+        ("- see (m:12, m:99).", "- see (m:12)."),
+        ("- see (m:99, m:12).", "- see (m:12)."),
+        ("- see (m:12, 99)", "- see (m:12)"),
+        ("- see (m: 99), then", "- see, then"),
+        ("- see M:99 there", "- see there"),
+        ("- see m：99", "- see"),
+        ("- see （m：99，m：12）", "- see （m:12）"),
+        ("- see messages 98 and 99", "- see"),
+        ("- see messages 12 and 99", "- see m:12"),
+        ("- see [message 99]", "- see"),
+        ("- 见消息98和99", "- 见"),
+        ("- see m:99–101", "- see"),
+        ("- see m:12-99", "- see m:12"),
+        ("- see (m:99, the draft) and (the plan, m:99)", "- see (the draft) and (the plan)"),
+        ("- see messages 98 and 99 there", "- see there"),
+        ("- see m:99 - 3 files - and m:99 and 2 more", "- see - 3 files - and and 2 more"),
+        ("- see (m:12, 3 files), a message 10 minutes ago", "- see (m:12, 3 files), a message 10 minutes ago"),
+        ("- see M: 12 and message 12", "- see M: 12 and message 12"),
+        ("- see m:99999999999999999999999", "- see"),
+    ],
+)
+def test_an_unknown_id_goes_in_any_spelling_and_leaves_nothing_dangling(line, left):
+    assert f"\n{left}\n" in checked(ten_sections(s4=line), {12: ("user", "The draft")}).text + "\n"
+
+
+USERS_MARKS = ["'%s'", "`%s`", "``%s''", "＂%s＂", "”%s”", "“%s“", "‚%s‘", '"%s"', "```%s```"]
+
+
+@pytest.mark.parametrize("marks", USERS_MARKS)
+@pytest.mark.parametrize("told", ["- The user said %s, so it is", "- The user said:\n  %s", "- 用户说：%s"])
+def test_words_put_into_the_users_mouth_are_found_between_any_marks(marks, told):
+    rows = {1: ("user", "Keep everything, it's mine"), 2: ("assistant", "delete everything now")}
+    true, invented = marks % "Keep everything", marks % "delete everything now"
+    found = checked(ten_sections(s3=told % true, s4=told % invented), rows).text
+    assert "Keep everything" in found
+    assert "delete everything" not in found
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        '- The user said "delete\n  everything now"',
+        "- The user said ‘delete\neverything\nnow’ and left",
+        "- The user said 'delete\n  everything now'",
+        "- The user said:\n> delete everything now",
+        "- The user said:\n  > delete\n  > everything now",
+        "- The user wants:\n\n> delete everything now",
+        '- The user said \\"delete everything now\\"',
+    ],
+)
+def test_words_put_into_the_users_mouth_are_found_over_several_lines(said):
+    rows = {1: ("user", "Keep everything now, please"), 2: ("assistant", "delete everything now")}
+    assert "delete" not in checked(ten_sections(s3=said), rows).text
+    kept = checked(ten_sections(s3=said.replace("delete", "keep").replace("\\", "")), rows)
+    assert "keep" in kept.text
+    assert kept.removed == 0
+
+
+def test_a_name_between_backticks_may_be_anybodys():
+    body = "- The user’s file is `src/app.py`, the users' 'Keep it' and the '90s"
+    rows = {1: ("user", "Keep it"), 2: ("tool", "src/app.py")}
+    assert body in checked(ten_sections(s5=body), rows).text
+    assert "app.py" not in checked(ten_sections(s5=body), {1: ("user", "Keep it")}).text
+    code = "- We ran `make it so`, and it's ten o'clock: 'done'"
+    assert code in checked(ten_sections(s5=code)).text
+
+
 MARKS = ['"%s"', "“%s”", "„%s“", "„%s”", "‘%s’", "「%s」", "『%s』", "«%s»", "»%s«", "‹%s›"]
 
 

@@ -3,11 +3,13 @@
 import pytest
 from django.db import transaction
 
+from agent.models import ToolCall
+from agent.questions import QUESTION_TOOL
 from agent.summary import Standing
 from agent.summary_check import carried, check
 from agent.summary_record import ThreadRecord
 from tests.agent.test_summary import ten_sections
-from tests.threads.records import exchange, live, thread_of
+from tests.threads.records import call_tool, exchange, give_result, live, thread_of
 from tests.threads.test_literal_search import begin_generation, result_of_tool
 from threads.copying import fork, rewind
 from threads.models import Generation, Message
@@ -61,3 +63,29 @@ def test_neither_rewound_words_nor_those_of_strangers_are_evidence(alice, bob):
     assert "Paint" not in found.text
     assert "m:" not in found.text
     assert '- "The shed"' in found.text
+
+
+def test_what_the_user_answered_to_a_question_card_is_the_users_words(alice):
+    thread = thread_of(alice)
+    exchange(thread, "Measure the shed")
+    answers = {}
+    for number, (tool, words) in enumerate({QUESTION_TOOL: "Always use metres", "look": "Always use feet"}.items()):
+        asking = call_tool(thread, f"toolu_{number}")
+        answers[tool] = give_result(thread, f"toolu_{number}", words)
+        ToolCall.objects.create(
+            message=asking,
+            thread=thread,
+            owner=alice,
+            call_id=f"toolu_{number}",
+            position=0,
+            tool=tool,
+            arguments={},
+            status=ToolCall.Status.DONE,
+            result=answers[tool],
+        )
+    told = '- The user wants: "Always use metres"', '- The user wants: "Always use feet"'
+    listed = "\n".join(f'- "{row.text}" (m:{row.pk})' for row in answers.values())
+    found = checked(thread, s2=listed, s3="\n".join(told))
+    assert found.standing == [Standing("Always use metres", answers[QUESTION_TOOL].pk)]
+    assert told[0] in found.text
+    assert "feet" not in found.text
