@@ -78,6 +78,7 @@ def tool_view(call: ToolCall, result: Message | None = None) -> View:
             "text": head(result.text, RESULT_VIEW_MAX_CHARS),
             "chars": len(result.text),
             "is_error": result.is_error,
+            "left_out": result.meta.get("left_out"),
         },
         "started": call.started.isoformat() if call.started else None,
         "duration_ms": call.duration_ms,

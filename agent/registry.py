@@ -25,10 +25,13 @@ class ToolContext:
 
 @dataclass(frozen=True)
 class ToolOutput:
-    """What a tool says to the model. `is_error` marks a sentence that says what to change."""
+    """What a tool says to the model. `is_error` marks a sentence that says what to change. `left_out` is how much more
+    there was to find, None for a tool that finds nothing; not `left_out_exact`: at least so much."""
 
     text: str
     is_error: bool = False
+    left_out: int | None = None
+    left_out_exact: bool = True
 
 
 class ToolError(Exception):

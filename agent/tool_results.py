@@ -11,6 +11,7 @@ from llm.estimates import estimate_tokens
 from llm.wire import canonical
 from maxclaw import clock
 from maxclaw.text import head_and_tail, visible
+from threads import looking_back
 from threads.models import Generation, Message, Thread
 from threads.transcript import append
 
@@ -29,11 +30,12 @@ def store_result(
     allowance_tokens: int | None = None,
     model: Model | None = None,
     duration_ms: int | None = None,
+    meta: dict[str, Any] | None = None,
 ) -> Message:
     """Append the one row that answers `call` and close the call. The thread is locked.
 
     With an allowance, a text whose estimate exceeds it enters the context as head and tail with the message's id;
-    `Message.text` keeps all of it.
+    `Message.text` keeps all of it. `meta` is what the row says about itself.
     """
     text = visible(text) or "(no output)"
     shown, row_id = text, None
@@ -48,6 +50,7 @@ def store_result(
         wire=result_wire(call.call_id, shown, is_error),
         tool_call_id=call.call_id,
         is_error=is_error,
+        meta={**(meta or {}), **({looking_back.MARK: True} if call.tool in looking_back.LOOKING_BACK else {})},
         id=row_id,
     )
     call.result = result

@@ -150,6 +150,7 @@ class Round:
                 allowance_tokens=allowance,
                 model=self.model,
                 duration_ms=duration_ms,
+                meta=_left_out(output),
             )
             self.left_tokens -= min(estimate_tokens(result.text, self.model), allowance)
             self.left_calls -= 1
@@ -166,6 +167,12 @@ class Round:
             call.save(update_fields=["status"])
             self.left_calls -= 1
             emit_all(thread.pk, thread.owner_id, [("tool", {"message": call.message_id, "call": tool_view(call)})])
+
+
+def _left_out(output: ToolOutput) -> dict[str, Any]:
+    if output.left_out is None:
+        return {}
+    return {"left_out": {"count": output.left_out, "exact": output.left_out_exact}}
 
 
 async def _within(seconds: float, tool: Tool, context: ToolContext, call: ToolCall) -> ToolOutput:

@@ -147,7 +147,7 @@ def _results(
 def _other(query: str, hits: Sequence[Any], channel: str) -> Callable[[int], str]:
     from memory.excerpts import render
 
-    return lambda room: render(hits, query, room, channel=channel)
+    return lambda room: render(hits, query, room, channel=channel).text
 
 
 def _listed(ids: Sequence[int], texts: Mapping[int, str]) -> str:

@@ -37,6 +37,13 @@ class TurnShape(serializers.Serializer[dict[str, Any]]):
     level = serializers.IntegerField(min_value=0, max_value=4)
 
 
+class LeftOutShape(serializers.Serializer[dict[str, Any]]):
+    """How much more a search had found than it gave."""
+
+    count = serializers.IntegerField()
+    exact = serializers.BooleanField(help_text="False: at least so much.")
+
+
 class ResultShape(serializers.Serializer[dict[str, Any]]):
     """The result of a tool call, its beginning."""
 
@@ -44,6 +51,7 @@ class ResultShape(serializers.Serializer[dict[str, Any]]):
     text = serializers.CharField(help_text="At most 4,000 characters.")
     chars = serializers.IntegerField(help_text="Length of the whole result.")
     is_error = serializers.BooleanField()
+    left_out = LeftOutShape(allow_null=True, help_text="Null for what is no search.")
 
 
 class TextShape(serializers.Serializer[dict[str, Any]]):

@@ -17,8 +17,8 @@ from agent.questions import QUESTION_TOOL
 from llm.estimates import estimate_tokens
 from llm.wire import canonical
 from maxclaw.text import head, head_and_tail
-from memory.chunks import LOOKING_BACK
 from threads.history import ROLE_NAMES
+from threads.looking_back import LOOKING_BACK
 from threads.models import Message
 from threads.search_range import standing
 

@@ -14,11 +14,10 @@ from django.db.models.functions import Cast, Left, Length, Right
 
 from maxclaw.text import boundary_after, boundary_before
 from memory.secrets import redact
+from threads.looking_back import SAYS_NEW_WORDS
 from threads.models import Message
 from threads.search_range import FROM_PEOPLE_AND_TOOLS
 
-# Results of these repeat old words, which would be found twice and crowd out what was said.
-LOOKING_BACK = ("search_memory", "message_context_read", "message_history_read", "coldcontext_query")
 # A chunk ends after a sentence where one ends in its last part, else between words, else between signs.
 _SENTENCE_END = re.compile(r"[.!?。！？…]+[\"'”’」）)\]]*(?:\s+|(?<=[。！？…]))|\n+")
 _SPACE = re.compile(r"\s+")
@@ -39,10 +38,9 @@ class Chunk:
 def embedded_rows(rows: QuerySet[Message]) -> QuerySet[Message]:
     """Those of some messages whose words are embedded."""
     return (
-        rows.filter(FROM_PEOPLE_AND_TOOLS, model_visible=True, wire__isnull=False)
+        rows.filter(FROM_PEOPLE_AND_TOOLS, SAYS_NEW_WORDS, model_visible=True, wire__isnull=False)
         .exclude(text="")
         .exclude(left_because=Message.LeftBecause.SUPERSEDED)
-        .exclude(answers_call__tool__in=LOOKING_BACK)
     )
 
 

@@ -16,9 +16,9 @@ from agent import registry
 from agent.models import ToolCall
 from agent.questions import QUESTION_TOOL
 from memory.assent import accepts, only_asks, own_words
-from memory.chunks import LOOKING_BACK
 from memory.models import Fact, FactEvidence
 from memory.refusals import EvidenceRefused
+from threads.looking_back import LOOKING_BACK
 from threads.models import Generation, Message, Thread
 from threads.search_range import FROM_PEOPLE_AND_TOOLS
 

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from typing import NamedTuple
 
 from maxclaw.text import head
 from memory.meaning_search import MeaningHit, needles_of
@@ -18,6 +19,13 @@ EXCERPT_DECAY = 0.97
 TITLE_MAX_CHARS = 60
 LEFT_OUT = "({count:,} more excerpts were cut. Narrow the query to see them.)"
 LAST_LINE_CHARS = 80
+
+
+class Listed(NamedTuple):
+    """A list of excerpts, and how many of those found are not on it."""
+
+    text: str
+    left_out: int
 
 
 @dataclass(frozen=True)
@@ -42,7 +50,7 @@ def render(
     total: int | None = None,
     shown: Sequence[LiteralHit] = (),
     channel: str | None = None,
-) -> str:
+) -> Listed:
     """As many of the hits as fit into `room` characters, best first, written down in the order in which they were
     said, under headings of generation and day. What the literal part shows already is not repeated, and counts as
     ranked before. `channel` is the conversation that was asked for: others are named."""
@@ -68,7 +76,7 @@ def render(
     left_out = len(fresh) - len(lines) + max((total or 0) - len(hits), 0)
     if left_out > 0:
         parts.append(LEFT_OUT.format(count=left_out))
-    return "\n\n".join(parts)
+    return Listed("\n\n".join(parts), left_out)
 
 
 def excerpt_chars(rank: int) -> int:

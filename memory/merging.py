@@ -22,6 +22,11 @@ CUT = "\n[The result was cut here to fit. Narrow the query to see more.]"
 Other = str | Callable[[int], str]
 
 
+def was_cut(result: str) -> bool:
+    """Whether a result lacks the end of its other part, so that what that part left out is not all."""
+    return len(result) == SEARCH_RESULT_MAX_CHARS and result.endswith(CUT)
+
+
 def merged(literal: str | None, other: Other) -> str:
     """The result. `literal` (None: no conversation was named) is at most LITERAL_MAX_CHARS long; what is more of it is
     cut off, because whoever searches is better served by less than by nothing.

@@ -17,7 +17,7 @@ from memory.fact_lines import lines_within
 from memory.fact_search import FactHit, FactsFound
 from memory.meaning_range import Reach, reach
 from memory.meaning_search import MeaningHit, MeaningResult, meaning_search
-from memory.merging import merged
+from memory.merging import merged, was_cut
 from memory.query_vectors import QueryVectors
 from threads.literal_search import LiteralResult, literal_search
 from threads.literal_windows import LiteralHit
@@ -44,11 +44,14 @@ UseFacts = Callable[[Sequence[int]], Awaitable[set[int]]]
 @dataclass(frozen=True)
 class SearchResult:
     """`text` is what a model reads, at most SEARCH_RESULT_MAX_CHARS characters; `literal` and `meaning` what it was
-    made of, `literal_left_out` how many more messages have the words; `facts` those that `text` may show."""
+    made of, `literal_left_out` how many more messages have the words; `facts` those that `text` may show. `left_out`
+    is how many messages, excerpts and facts that were found are not in `text`; not `exact`: at least so many."""
 
     text: str
     literal: list[LiteralHit] = field(default_factory=list)
     literal_left_out: int = 0
+    left_out: int = 0
+    exact: bool = True
     meaning: list[MeaningHit] = field(default_factory=list)
     facts: list[FactHit] = field(default_factory=list)
 
@@ -69,10 +72,18 @@ async def search(
         used = await use([hit.fact_id for hit in facts.hits])
         facts = replace(facts, hits=[hit for hit in facts.hits if hit.fact_id in used])
     answer = await _answer(viewer, query, found, facts.hits)
-    text = result_text(query, found, facts, literal, channel, answer)
-    if literal is None:
-        return SearchResult(text, meaning=found.hits, facts=facts.hits)
-    return SearchResult(text, literal.hits, literal.left_out, found.hits, facts.hits)
+    left_out: list[int] = []
+    text = result_text(query, found, facts, literal, channel, answer, left_out)
+    words_left_out = 0 if literal is None else literal.left_out
+    return SearchResult(
+        text,
+        literal=[] if literal is None else literal.hits,
+        literal_left_out=words_left_out,
+        left_out=words_left_out + sum(left_out),
+        exact=(literal is None or literal.exact) and not was_cut(text),
+        meaning=found.hits,
+        facts=facts.hits,
+    )
 
 
 async def found_by_both(
@@ -103,11 +114,16 @@ def result_text(
     literal: LiteralResult | None = None,
     channel: str | None = None,
     answer: str | None = None,
+    left_out: list[int] | None = None,
 ) -> str:
     """What was found, as a model reads it. `facts` None: they were not looked for. `answer` stands in the place of the
-    list where one was written."""
+    list where one was written. `left_out` gains how many facts and excerpts have no room."""
     shown = literal.hits if literal is not None else []
-    other = answer if answer is not None else partial(_listed, query, found, facts, shown, channel)
+    other = (
+        answer
+        if answer is not None
+        else partial(_listed, query, found, facts, shown, channel, [] if left_out is None else left_out)
+    )
     return merged(None if literal is None else literal.text, other)
 
 
@@ -128,23 +144,27 @@ def _listed(
     facts: FactsFound | None,
     shown: Sequence[LiteralHit],
     channel: str | None,
+    left_out: list[int],
     room: int,
 ) -> str:
     """The part beside the literal one, in `room` characters."""
-    lines = _facts(facts, channel, room)
+    lines = _facts(facts, channel, left_out, room)
     if not found.hits:
         lines.append(NOTHING_STORED if found.nothing_stored else NOTHING_NEAR)
     elif found.by_words_alone:
         lines.append(BY_WORDS_ALONE)
     before = "\n".join(lines)
     room -= len(before) + 2
-    listed = excerpts.render(found.hits, query, room, total=found.total, shown=shown, channel=channel)
+    listed, excerpts_left_out = excerpts.render(
+        found.hits, query, room, total=found.total, shown=shown, channel=channel
+    )
+    left_out.append(excerpts_left_out)
     if found.hits and not listed:
         listed = NOTHING_MORE
     return "\n\n".join(filter(None, [before, listed]))
 
 
-def _facts(facts: FactsFound | None, channel: str | None, room: int) -> list[str]:
+def _facts(facts: FactsFound | None, channel: str | None, left_out: list[int], room: int) -> list[str]:
     """The lines of the facts with their headings. In a conversation that was named nothing is said of their lack."""
     if facts is None:
         return []
@@ -152,5 +172,6 @@ def _facts(facts: FactsFound | None, channel: str | None, room: int) -> list[str
         said = NO_FACTS if facts.nothing_stored else NO_FACT_NEAR
         return [said] if channel is None else []
     lines = lines_within(facts.hits, round(room * FACTS_SHARE))
-    left_out = [FACTS_LEFT_OUT.format(count=len(facts.hits) - len(lines))] if len(lines) < len(facts.hits) else []
-    return [FACTS_HEADING, *lines, *left_out, "", SAID_HEADING]
+    cut = len(facts.hits) - len(lines)
+    left_out.append(cut)
+    return [FACTS_HEADING, *lines, *([FACTS_LEFT_OUT.format(count=cut)] if cut else []), "", SAID_HEADING]

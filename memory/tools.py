@@ -51,7 +51,7 @@ async def search_memory(context: ToolContext, arguments: dict[str, Any]) -> Tool
         found = await searching.search(viewer, arguments["query"], arguments.get("channel"), use, asking)
     except HistoryRefused as refusal:
         raise ToolError(str(refusal)) from None
-    return ToolOutput(found.text)
+    return ToolOutput(found.text, left_out=found.left_out, left_out_exact=found.exact)
 
 
 def _who_asks(context: ToolContext) -> tuple[Viewer, int]:

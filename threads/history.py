@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from maxclaw.text import head, head_and_tail
 from threads.access import parse_message_id
 from threads.models import Generation, Message, Thread
+from threads.search_range import FROM_PEOPLE_AND_TOOLS
 from threads.visibility import Level, Viewer, can_flow
 
 SEARCH_RESULT_MAX_CHARS = 12_000
@@ -52,9 +53,7 @@ def read_page(
     thread, generation = _find(viewer, channel, generation_id)
     check_readable(viewer, thread)
     rows = Message.objects.filter(thread=thread, owner_id=viewer.owner_id, model_visible=True, wire__isnull=False)
-    rows = rows.exclude(left_because=Message.LeftBecause.SUPERSEDED).exclude(
-        role=Message.Role.EVENT, meta__source="framework"
-    )
+    rows = rows.filter(FROM_PEOPLE_AND_TOOLS).exclude(left_because=Message.LeftBecause.SUPERSEDED)
     if before is not None:
         number = parse_message_id(before)
         if number is None or not rows.filter(pk=number).exists():

@@ -1,8 +1,8 @@
 """Which rows a literal search of a conversation reads, and which of them hold a needle.
 
 The range is every generation of the thread, and of the threads it was copied from up to that point. A row is left out
-that was rewound (unless a copy of it lives on), that no model sees, that the framework wrote, or that is a copy of a
-row in the range: the original is shown.
+that was rewound (unless a copy of it lives on), that no model sees, that the framework wrote, that only brings old
+words up again, or that is a copy of a row in the range: the original is shown.
 """
 
 from collections.abc import Sequence
@@ -17,6 +17,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from threads import message_grams
 from threads import search_statements as statements
+from threads.looking_back import SAYS_NEW_WORDS
 from threads.models import Message, Thread
 from threads.visibility import Level, Viewer, can_flow
 
@@ -168,7 +169,7 @@ class Range:
 
     def _shown(self) -> Q:
         originals = Message.objects.filter(self._within(), self._stands(), pk=OuterRef("copied_from_id"))
-        return self._stands() & (Q(copied_from__isnull=True) | Q(~Exists(originals)))
+        return self._stands() & SAYS_NEW_WORDS & (Q(copied_from__isnull=True) | Q(~Exists(originals)))
 
     def _within(self) -> Q:
         return reduce(or_, (Q(thread_id=span.thread_id, **_upto(span)) for span in self.spans))

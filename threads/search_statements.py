@@ -6,11 +6,13 @@ Each reads one span of a range, newest rows first. What a span shows is said onc
 Comparing is by `strpos`, which knows no wildcards and no escapes.
 """
 
-# A model saw it, and the framework did not write it: not its notes, and not its interrupts.
+# A model saw it, the framework did not write it (not its notes, and not its interrupts), and it does not only bring old
+# words up again, see `threads.looking_back`.
 SEEN = """
     model_visible AND wire IS NOT NULL AND (left_because = 'cold' OR NOT %(only_cold)s)
         AND (meta ->> 'source' IS NULL
             OR (meta ->> 'source' <> 'framework' AND NOT starts_with(meta ->> 'source', 'kernel/')))
+        AND meta ->> 'looks_back' IS NULL
 """
 
 

@@ -19,7 +19,7 @@ from django.db.models.expressions import Combinable
 from llm import wire as serialisation
 from maxclaw import clock
 from maxclaw.text import visible, visible_json
-from threads import message_grams
+from threads import looking_back, message_grams
 from threads.models import Generation, Message, Thread
 
 # Between the text and the argument strings of one row: a literal query never matches across it.
@@ -185,8 +185,8 @@ def finish_answer(
     if model is not None:
         message.model = model
         fields.append("model")
-    if meta is not None:
-        message.meta = visible_json(meta)
+    if meta is not None or looking_back.only_looks_back(message.wire):
+        message.meta = _marked(message.meta if meta is None else meta, message.wire)
         fields.append("meta")
     message.save(update_fields=fields)
     message_grams.index([message])
@@ -253,6 +253,12 @@ def _labelled(label: str, value: Any) -> Iterator[tuple[str, str]]:
             yield from _labelled(label, item)
 
 
+def _marked(meta: dict[str, Any], wire: str | None) -> dict[str, Any]:
+    """What a row says about itself, and whether it only calls tools that look back."""
+    mark = {looking_back.MARK: True} if looking_back.only_looks_back(wire) else {}
+    return {**visible_json(meta), **mark}
+
+
 def _message_of(thread: Thread, generation: Generation, row: NewMessage) -> Message:
     if row.blocks is not None and row.wire is not None:
         raise ValueError("Give blocks or wire, not both: they are the same content.")
@@ -274,6 +280,6 @@ def _message_of(thread: Thread, generation: Generation, row: NewMessage) -> Mess
         is_error=row.is_error,
         model_visible=row.model_visible,
         copied_from_id=row.copied_from_id,
-        meta=visible_json(row.meta),
+        meta=_marked(row.meta, wire),
         created=row.created or clock.now(),
     )

@@ -5,7 +5,6 @@ import { number, say } from "./words.js";
 
 export const QUESTION_TOOL = "ask_user_question";
 const SEARCH_TOOL = "search_memory";
-const LEFT_OUT = /^(?:\((?<cut>[\d,]+) more excerpts were cut|(?<least>At least )?(?<hits>[\d,]+) more hits are not shown)/gm;
 const PREVIEW_MAX_CHARS = 160;
 const OPEN = new Set(["pending", "running", "waiting"]);
 const ICONS = { done: "done", failed: "failed", refused: "failed", interrupted: "failed" };
@@ -26,17 +25,12 @@ function askedOf({ tool, arguments: given }) {
   return typeof channel === "string" && channel ? say("searched_channel", { query, channel }) : say("searched_everywhere", { query });
 }
 
-/** How much a search gave, and what it left out as far as its text says so here. */
-function searchFoot({ tool, result }, text = result?.text) {
+/** How much a search gave, and how much more it had found. */
+function searchFoot({ tool, result }) {
   if (tool !== SEARCH_TOOL || !result || result.is_error) return "";
-  let count = 0;
-  let least = false;
-  for (const { groups } of text.matchAll(LEFT_OUT)) {
-    count += Number((groups.cut ?? groups.hits).replaceAll(",", ""));
-    least ||= Boolean(groups.least);
-  }
   const said = [say("search_given", { chars: number(result.chars) })];
-  if (count) said.push(say(least ? "search_left_out_at_least" : "search_left_out", { count: number(count) }));
+  const { count = 0, exact = true } = result.left_out ?? {};
+  if (count) said.push(say(exact ? "search_left_out" : "search_left_out_at_least", { count: number(count) }));
   return said.join(" ");
 }
 
@@ -78,7 +72,7 @@ function argumentsOf(call) {
   return element("dl", {}, ...entries.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, shown(value))]));
 }
 
-function resultOf(call, actions, foot) {
+function resultOf(call, actions) {
   if (call.result === null) return [element("p", { class: "cut" }, say(OPEN.has(call.status) ? "no_result" : "never_a_result"))];
   const { text, chars, message_id } = call.result;
   const place = element("pre", { tabindex: "0", "aria-label": say("result") }, text);
@@ -97,8 +91,6 @@ function resultOf(call, actions, foot) {
         place.textContent = whole;
         place.focus({ preventScroll: true });
         said.parentElement.remove();
-        // What a search left out is said at its end, which is here only now.
-        foot.textContent = searchFoot(call, whole);
       },
     },
     say("show_all"),
@@ -115,15 +107,15 @@ function toolCard(call, { reusable, actions }) {
     element("span", { class: "preview" }, preview(call)),
     statusOf(call),
   );
-  const foot = element("p", { class: "cut search-foot" }, searchFoot(call));
+  const foot = searchFoot(call);
   const body = element(
     "div",
     { class: "tool-body" },
     element("h4", {}, say("arguments")),
     argumentsOf(call),
     element("h4", {}, say("result")),
-    ...resultOf(call, actions, foot),
-    foot.textContent ? foot : "",
+    ...resultOf(call, actions),
+    foot ? element("p", { class: "cut search-foot" }, foot) : "",
   );
   if (reusable) {
     // The same card goes on: whether it is open, and the focus, are the reader's.

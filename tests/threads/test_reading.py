@@ -108,6 +108,7 @@ def test_the_unknown_and_the_unseen_answer_identically(alice, bob):
         say(foreign, "user").pk,
         say(thread, "event", model_visible=False).pk,
         say(thread, "event", meta={"source": "framework"}).pk,
+        say(thread, "event", meta={"source": "kernel/overflow"}).pk,
         say(deleted, "user").pk,
         rewound.pk,
     ]
@@ -174,3 +175,13 @@ def test_a_page_of_history_starts_from_a_message_that_it_may_show(alice, bob):
         with pytest.raises(HistoryRefused) as refused:
             read_page(viewer, channel=thread.channel, before=before)
         assert str(refused.value) == NO_SUCH_BEFORE.format(before=before)
+
+
+def test_no_page_of_history_shows_what_the_framework_wrote_into_the_conversation(alice):
+    thread = thread_of(alice)
+    say(thread, "event", "of the framework", meta={"source": "framework"})
+    say(thread, "event", "of the kernel", meta={"source": "kernel/overflow"})
+    say(thread, "event", "a result", meta={"source": "task/abc"})
+    text = read_page(Viewer.of_thread(thread), channel=thread.channel).text
+    assert "a result" in text
+    assert "of the framework" not in text and "of the kernel" not in text
