@@ -4,6 +4,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
+from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from accounts import erasing
@@ -27,7 +28,7 @@ def choose_model(user: User, channel: str, name: Any) -> Thread:
     thread = speaking.open_thread(user, channel)
     with transaction.atomic():
         thread = speaking.locked(thread)
-        if name != "" and name not in meter.model_choices(thread):
+        if name != "" and name not in meter.model_choices(thread.category):
             raise Refused("no-such-model", _("This model is not offered for this conversation."))
         thread.model = name
         thread.save(update_fields=["model"])
@@ -63,11 +64,15 @@ def _put_away(thread: Thread, now: datetime) -> None:
     emit(thread.pk, thread.owner_id, "gone", {})
 
 
+def deleted_threads(user: User) -> QuerySet[Thread]:
+    """What a person deleted and may still bring back: out of sight everywhere else, and not erased yet."""
+    return Thread.objects.filter(owner_id=user.pk, deleted__isnull=False)
+
+
 def undelete(user: User, channel: Any) -> Thread:
     """Bring a deleted conversation back, with what went in the same moment. Raises Refused when there is none, or it is
     erased already."""
-    deleted = Thread.objects.filter(owner_id=user.pk, deleted__isnull=False)
-    thread = deleted.filter(channel=channel if isinstance(channel, str) else "").first()
+    thread = deleted_threads(user).filter(channel=channel if isinstance(channel, str) else "").first()
     if thread is None:
         raise speaking.no_such_thread()
     with transaction.atomic():

@@ -72,6 +72,6 @@ def cache_read_share(call: ModelCall) -> float | None:
     return call.cache_read_tokens / whole if whole and call.cache_read_tokens is not None else None
 
 
-def model_choices(thread: Thread) -> list[str]:
-    """The models that the user may pick for this thread: the main palette's that may read its category."""
-    return [model.name for model in catalog.palette(catalog.MAIN) if model.reads(thread.category)]
+def model_choices(category: str) -> list[str]:
+    """The models that the user may pick for a thread of this category: the main palette's that may read it."""
+    return [model.name for model in catalog.palette(catalog.MAIN) if model.reads(category)]

@@ -20,7 +20,7 @@ class ThreadMeter(Endpoint):
     def get(self, request: Request, channel: str) -> Response:
         """As the last request had it, and the models that may be picked."""
         thread = access_thread(self.user, channel)
-        return Response({**meter_view(thread), "choices": model_choices(thread)})
+        return Response({**meter_view(thread), "choices": model_choices(thread.category)})
 
 
 class MessageText(Endpoint):

@@ -27,6 +27,9 @@ class ThreadShape(serializers.Serializer[dict[str, Any]]):
     state = serializers.ChoiceField(choices=["idle", "running", "waiting"])
     model = serializers.CharField(help_text="The model that the user picked; blank: the server's choice.")
     updated = serializers.DateTimeField()
+    erased = serializers.DateTimeField(
+        required=False, help_text="Of a deleted one in a list: from when on it cannot be brought back."
+    )
 
 
 class TurnShape(serializers.Serializer[dict[str, Any]]):
@@ -101,6 +104,14 @@ class ToolCallShape(serializers.Serializer[dict[str, Any]]):
     duration_ms = serializers.IntegerField(allow_null=True)
 
 
+class FoldShape(serializers.Serializer[dict[str, Any]]):
+    """A stretch of messages that were taken out of the conversation."""
+
+    first = serializers.IntegerField(help_text="Id of its first message.")
+    last = serializers.IntegerField(help_text="Id of its last message.")
+    count = serializers.IntegerField(help_text="How many messages it has; a snapshot holds the newest of them.")
+
+
 class MessageShape(serializers.Serializer[dict[str, Any]]):
     """One message."""
 
@@ -113,6 +124,7 @@ class MessageShape(serializers.Serializer[dict[str, Any]]):
     created = serializers.DateTimeField()
     generation = serializers.IntegerField()
     superseded = serializers.BooleanField()
+    fold = FoldShape(allow_null=True, help_text="In a snapshot, what a message that was taken out is folded into.")
     notice = serializers.BooleanField()
     code = serializers.CharField(help_text="Which notice it is; blank for what is none.")
     quote = QuoteShape(allow_null=True)
@@ -171,7 +183,7 @@ class ListQuery(serializers.Serializer[dict[str, Any]]):
     before = serializers.CharField(
         required=False, max_length=20, help_text="Channel of the last conversation of the page before."
     )
-    status = serializers.ChoiceField(required=False, choices=["active", "archived", "ended"])
+    status = serializers.ChoiceField(required=False, choices=["active", "archived", "ended", "deleted"])
     limit = serializers.IntegerField(required=False, min_value=1, max_value=200)
 
 
@@ -189,6 +201,9 @@ class NewThread(serializers.Serializer[dict[str, Any]]):
     title = Words(required=False, allow_blank=True, max_length=200, default="")
     scope = serializers.ChoiceField(required=False, choices=["open", "isolated"], default="open")
     category = serializers.CharField(required=False, allow_blank=True, max_length=40, default="")
+    model = serializers.CharField(
+        required=False, allow_blank=True, max_length=100, default="", help_text="Blank: the server's choice."
+    )
 
 
 class Level(serializers.Serializer[dict[str, Any]]):

@@ -4,9 +4,10 @@ tabs."""
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import F, Q
 
 from accounts.models import User
+from agent import conversations as whole
 from agent import revising, speaking
 from agent.bell import ring
 from agent.events import emit
@@ -14,12 +15,13 @@ from agent.frames import turn_view
 from agent.projection import thread_view
 from chat.words import page_words
 from threads import lifecycle
-from threads.access import access_thread, visible_to
+from threads.access import NoSuchThread, access_thread, visible_to
 from threads.models import Thread
 from threads.transcript import lock_thread
 
 PAGE_THREADS = 60
 SEARCH_MAX_CHARS = 200
+DELETED = "deleted"  # beside the statuses of a thread: what is in sight no more
 
 
 def conversations(
@@ -34,18 +36,31 @@ def conversations(
 
     `search` is looked for in titles, without regard to case; `before` is the channel of the last row of the
     page before. An unknown `before` raises NoSuchThread. The main conversation stands on the first page however old
-    it is: it is where a person is sure to find the agent.
+    it is: it is where a person is sure to find the agent. `status` DELETED lists what can still be brought back, each
+    with the moment from which on it is "erased"; a task that went with its conversation comes back with it.
     """
-    rows = visible_to(user).filter(status=status)
+    if status == DELETED:
+        known = whole.deleted_threads(user)
+        rows = known.exclude(parent__deleted=F("deleted"))
+    else:
+        known = visible_to(user)
+        rows = known.filter(status=status)
     if search.strip():
         rows = rows.filter(_called(search.strip()[:SEARCH_MAX_CHARS].replace("\x00", "")))
     main = list(rows.filter(kind=Thread.Kind.MAIN)) if before is None else []
     rows = rows.exclude(kind=Thread.Kind.MAIN)
-    last = access_thread(user, before) if before is not None else None
+    last = known.filter(channel=before).first() if before is not None else None
+    if before is not None and last is None:
+        raise NoSuchThread
     if last is not None and last.kind != Thread.Kind.MAIN:
         rows = rows.filter(Q(updated__lt=last.updated) | Q(updated=last.updated, id__lt=last.pk))
     found = list(rows.order_by("-updated", "-id")[: limit + 1])
-    return {"threads": [thread_view(thread) for thread in [*main, *found[:limit]]], "has_more": len(found) > limit}
+    return {"threads": [_row_view(thread) for thread in [*main, *found[:limit]]], "has_more": len(found) > limit}
+
+
+def _row_view(thread: Thread) -> dict[str, Any]:
+    erased = {} if thread.deleted is None else {"erased": (thread.deleted + whole.DELETED_KEPT).isoformat()}
+    return {**thread_view(thread), **erased}
 
 
 def _called(words: str) -> Q:
@@ -65,9 +80,14 @@ def existing(user: User, thread_ids: list[int]) -> set[int]:
 
 
 @transaction.atomic
-def create_conversation(user: User, *, title: str = "", scope: str = Thread.Scope.OPEN, category: str = "") -> Thread:
-    """A new, empty conversation of the user's, at this level. Raises LifecycleRefused."""
+def create_conversation(
+    user: User, *, title: str = "", scope: str = Thread.Scope.OPEN, category: str = "", model: str = ""
+) -> Thread:
+    """A new, empty conversation of the user's, at this level, answered by this model (blank: the server's choice).
+    Raises LifecycleRefused, and Refused for a model that is not offered."""
     thread = lifecycle.create_thread(user, title=title, scope=scope, category=category)
+    if model:
+        thread = whole.choose_model(user, thread.channel, model)
     ring("list", {"owner": user.pk})
     return thread
 

@@ -9,6 +9,7 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from agent.meter import model_choices
 from llm import catalog
 from quotes.models import GivenQuote
 from threads.lifecycle import descendants
@@ -21,13 +22,8 @@ def categories() -> list[dict[str, Any]]:
     return [
         {"name": name, "meaning": _who_answers(name, models)}
         for name in catalog.categories()
-        if (models := readers(name))
+        if (models := model_choices(name))
     ]
-
-
-def readers(category: str) -> list[str]:
-    """Names of the main palette's models that may read a category."""
-    return [model.name for model in catalog.palette(catalog.MAIN) if model.reads(category)]
 
 
 def level_view(thread: Thread) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from django.views.decorators.http import require_POST, require_safe
 from django.views.i18n import set_language
 
 from accounts.models import User
+from agent.meter import model_choices
 from chat import levels
 from chat.conversations import conversations
 from chat.embedding import embeddable
@@ -80,6 +81,7 @@ def chat_page(request: HttpRequest, channel: str = "") -> HttpResponse:
         "timeZone": user.time_zone,
         "language": get_language(),
         "categories": levels.categories(),
+        "models": {name: model_choices(name) for name in ["", *(known["name"] for known in levels.categories())]},
         "isolating": " ".join(levels.isolating()),
         "embedOrigins": settings.EMBED_ORIGINS,
     }

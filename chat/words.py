@@ -31,7 +31,12 @@ def page_words() -> dict[str, str]:
         "delete": _("Delete"),
         "archived_toast": _("“{title}” is archived."),
         "restored_toast": _("“{title}” is back."),
-        "deleted_toast": _("“{title}” was deleted. It is erased in ten minutes."),
+        "deleted_toast": _(
+            "“{title}” was deleted. It is erased in ten minutes; until then it stands with the archived ones."
+        ),
+        "deleted_list": _("Deleted, not yet erased"),
+        "erased_at": _("Erased at {time}"),
+        "bring_back": _("Bring back “{title}”"),
         "forked_toast": _("This is a branch of “{title}”."),
         "rewound_now": _("What followed was taken out of the conversation. It can be brought back."),
         "undo": _("Undo"),
@@ -59,6 +64,7 @@ def page_words() -> dict[str, str]:
         "no_summary": _("There is no summary."),
         "queued": _("Queued: it is read at the next pause of the answer."),
         "sending": _("Sending…"),
+        "stop_waits": _("The answer is stopped as soon as the connection is back."),
         "answer_begins": _("MaxClaw is answering."),
         "answer_ended": _("The answer is complete."),
         "copy": _("Copy"),

@@ -1,6 +1,7 @@
 // Tool calls: cards that fold, and questions to the person.
 
 import { element, icon } from "./elements.js";
+import { keep, kept } from "./keeping.js";
 import { number, say } from "./words.js";
 
 export const QUESTION_TOOL = "ask_user_question";
@@ -143,6 +144,7 @@ function questionCard(call, { actions }) {
     element("p", { class: "label" }, icon("question"), say("question")),
     element("p", { class: "question" }, question),
   );
+  if (!open) keep(answerDraftOf(call), "");
   if (open) {
     node.append(...openQuestion(call, options, actions.answer));
   } else if (call.result) {
@@ -153,8 +155,12 @@ function questionCard(call, { actions }) {
   return node;
 }
 
+const answerDraftOf = (call) => `answer ${call.id}`; // kept until the question is closed
+
 function openQuestion(call, options, onAnswer) {
   const input = element("input", { type: "text", "aria-label": say("own_answer"), placeholder: say("own_answer"), autocomplete: "off" });
+  input.value = kept(answerDraftOf(call)) ?? "";
+  input.addEventListener("input", () => keep(answerDraftOf(call), input.value));
   const form = element(
     "form",
     { class: "own-answer", onsubmit: (event) => {

@@ -1,9 +1,8 @@
 // The box for words: Enter sends, Shift+Enter begins a new line, and an input method's Enter chooses a character.
 
 import { keep, kept } from "./keeping.js";
-import { number, page, say } from "./words.js";
-
-const COUNT_FROM = 0.9; // of the limit
+import { showMeasure } from "./limits.js";
+import { say } from "./words.js";
 
 export class Composer {
   /** `onSend(text)` returns whether the words were taken; `onStop()`. Drafts are kept for as long as the tab lives. */
@@ -75,20 +74,8 @@ export class Composer {
     const { box } = this;
     box.style.height = "auto";
     box.style.height = `${box.scrollHeight}px`;
-    const left = this.charactersLeft();
-    const near = left < page.limit * (1 - COUNT_FROM);
-    const much = Math.abs(left);
-    const words = `${much === 1 ? "character" : "characters"}_${left < 0 ? "over" : "left"}`;
-    this.counter.textContent = near ? say(words, { number: number(much) }) : "";
-    this.counter.classList.toggle("over", left < 0);
-    this.sendButton.disabled = !this.text.trim() || left < 0;
+    showMeasure(this.text, this.counter, this.sendButton);
     if (this.draftKey !== null) keep(`draft ${this.draftKey}`, this.text);
-  }
-
-  charactersLeft() {
-    const { text } = this;
-    // The server counts characters, a string's length counts UTF-16 units: never fewer.
-    return page.limit - (text.length < page.limit * COUNT_FROM ? text.length : [...text].length);
   }
 
   setStopping(possible) {

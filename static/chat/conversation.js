@@ -1,8 +1,11 @@
 // One open conversation: its state, the words on their way, and what it says over the socket.
 
 import { pageDown, pageUp, tail, WINDOW_MAX_MESSAGES } from "./history.js";
+import { keep, kept, keptNames } from "./keeping.js";
 import { pointerOf } from "./quotes.js";
 import { amend, apply, Gap } from "./state.js";
+
+const KEPT_PENDING = "pending "; // and the channel: words on their way outlive a reload of the page
 
 let counter = 0;
 
@@ -12,6 +15,9 @@ export function newKey() {
   return `${Date.now().toString(36)}-${counter}-${crypto.getRandomValues(new Uint32Array(2)).join("")}`;
 }
 
+/** Channels into which words were on their way when the page went. */
+export const unsentChannels = () => keptNames(KEPT_PENDING);
+
 export class Conversation {
   constructor(channel, connection, onChange) {
     this.channel = channel;
@@ -20,8 +26,10 @@ export class Conversation {
     this.state = null; // the reducer's, with the newest messages
     this.past = null; // {messages, has_earlier}: the window, where the reader has left the newest messages
     this.pending = []; // [{key, text, quote: the card that goes along, or null, outcome, byRequest?}]
+    this.stopWanted = null; // the frame of a turn that the person wants stopped
     this.asked = null; // {earlier: message id}, {later: message id} or {around: message id}: the page on its way
     this.wanted = null; // id of a message that somebody wants to see
+    for (const item of JSON.parse(kept(KEPT_PENDING + channel) ?? "[]")) this.expect(item);
   }
 
   /** What the page shows: the state, or a window of its history. */
@@ -40,6 +48,7 @@ export class Conversation {
     const after = this.state && !this.state.stale ? this.state.event : null;
     this.connection.send({ type: "open", channel: this.channel, after });
     this.sendPending();
+    this.sendStop();
   }
 
   sendPending() {
@@ -54,11 +63,22 @@ export class Conversation {
 
   /** Words on their way. Their `outcome` resolves to null once the server took them, or to why it did not. */
   add(text, quote = null) {
-    const item = { key: newKey(), text, quote };
-    item.outcome = new Promise((resolve) => (item.settle = resolve));
-    this.pending = [...this.pending, item];
+    const item = this.expect({ key: newKey(), text, quote });
+    this.keepPending();
     this.toTail();
     return item;
+  }
+
+  expect(item) {
+    item.outcome = new Promise((resolve) => (item.settle = resolve));
+    this.pending = [...this.pending, item];
+    return item;
+  }
+
+  /** The server knows a key that it has seen: what comes back after a reload is sent once, however often it goes out. */
+  keepPending() {
+    const items = this.pending.map(({ key, text, quote }) => ({ key, text, quote }));
+    keep(KEPT_PENDING + this.channel, items.length ? JSON.stringify(items) : "");
   }
 
   frameOf({ key, text, quote }) {
@@ -69,9 +89,16 @@ export class Conversation {
     this.connection.send(this.frameOf(item));
   }
 
+  /** Stop the turn that runs; once there is a connection again, where there is none. Returns whether it was asked for. */
   stop() {
-    const frame = this.state?.turn?.frame;
-    if (frame) this.connection.send({ type: "stop", channel: this.channel, frame });
+    this.stopWanted = this.state?.turn?.frame ?? null;
+    return this.sendStop();
+  }
+
+  /** The server leaves a turn that has ended as it is. */
+  sendStop() {
+    const frame = this.stopWanted;
+    return frame !== null && this.connection.send({ type: "stop", channel: this.channel, frame });
   }
 
   answer(call, text) {
@@ -107,8 +134,7 @@ export class Conversation {
       if (!rowOf(this.shown, id)) this.toTail();
       this.wanted = null;
       this.onChange({ found: shown.id });
-    } else if (id >= (this.state.messages[0]?.id ?? 0) || !this.state.has_earlier) this.lose();
-    else if (this.connection.send({ type: "earlier", channel: this.channel, before: id + 1 })) this.asked = { around: id };
+    } else if (this.connection.send({ type: "earlier", channel: this.channel, before: id + 1 })) this.asked = { around: id };
   }
 
   lose() {
@@ -144,6 +170,7 @@ export class Conversation {
   settle(key, refusal = null) {
     const item = this.pending.find((waiting) => waiting.key === key);
     this.pending = this.pending.filter((waiting) => waiting.key !== key);
+    this.keepPending();
     item?.settle(refusal);
     return item;
   }
@@ -170,6 +197,7 @@ export class Conversation {
       this.settle(frame.key);
       this.onChange({});
     }
+    if (this.stopWanted !== null && this.state?.turn?.frame !== this.stopWanted) this.stopWanted = null;
     this.seek();
   }
 

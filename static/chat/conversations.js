@@ -1,8 +1,9 @@
-// The list of conversations: newest first, by day, searched by title; archived ones are a list of their own.
+// The list of conversations: newest first, by day, searched by title; archived ones are a list of their own, with
+// those that were deleted a moment ago and can be brought back.
 
 import { element, icon } from "./elements.js";
 import { request } from "./requests.js";
-import { daysAgo, page, say } from "./words.js";
+import { daysAgo, page, say, timeOfDay } from "./words.js";
 
 const SEARCH_DELAY_MS = 180;
 const PAGE_ROWS = 60; // of the list that the socket brings, and of what is shown more: chat/conversations.py
@@ -10,8 +11,8 @@ const REQUEST_MAX_ROWS = 200;
 
 export class Conversations {
   /** `onOpen(channel)` for a plain click, links work by themselves otherwise; `onMenu(thread, {at, from})`. */
-  constructor({ nav, search, archivedButton, onOpen, onMenu, onRename, onDelete, onError }) {
-    Object.assign(this, { nav, search, archivedButton, onOpen, onMenu, onRename, onDelete, onError });
+  constructor({ nav, search, archivedButton, onOpen, onMenu, onRename, onDelete, onBringBack, onError }) {
+    Object.assign(this, { nav, search, archivedButton, onOpen, onMenu, onRename, onDelete, onBringBack, onError });
     this.lines = new Map(); // channel -> {key: what it shows, node}
     this.first = { threads: [], has_more: false };
     this.current = "";
@@ -122,7 +123,7 @@ export class Conversations {
   remove(channel) {
     const without = (rows) => rows.filter((thread) => thread.channel !== channel);
     this.first = { ...this.first, threads: without(this.first.threads) };
-    if (this.found) this.found = { ...this.found, threads: without(this.found.threads) };
+    if (this.found) this.found = { ...this.found, threads: without(this.found.threads), deleted: without(this.found.deleted) };
     this.draw();
   }
 
@@ -161,7 +162,10 @@ export class Conversations {
       if (!page || JSON.stringify(this.query) !== key) return;
       found = { threads: [...found.threads, ...page.threads], has_more: page.has_more };
     }
-    this.found = found;
+    // Whatever can still be brought back stands with what was put away.
+    const deleted = this.archived ? ((await this.load({ ...query, status: "deleted" }))?.threads ?? []) : [];
+    if (JSON.stringify(this.query) !== key) return;
+    this.found = { ...found, deleted };
     this.draw();
   }
 
@@ -187,12 +191,13 @@ export class Conversations {
     const focused = this.nav.contains(document.activeElement) ? document.activeElement.dataset.channel : undefined;
     const place = this.nav.scrollTop;
     if (!threads.length) {
-      this.nav.replaceChildren(element("p", { class: "empty" }, this.nothing()), this.everything());
+      this.nav.replaceChildren(...this.deleted(), element("p", { class: "empty" }, this.nothing()), this.everything());
       return;
     }
     const main = threads.filter((thread) => thread.kind === "main");
     const groups = [["", main], ...this.byAge(threads.filter((thread) => thread.kind !== "main"))];
     this.nav.replaceChildren(
+      ...this.deleted(),
       ...groups.flatMap(([name, rows]) =>
         rows.length
           ? [name ? element("h2", {}, name) : "", element("ul", {}, ...rows.map((thread) => this.line(thread)))]
@@ -209,6 +214,23 @@ export class Conversations {
     if (focused) {
       this.nav.querySelector(`a[data-channel="${focused}"]`)?.focus({ preventScroll: true });
     }
+  }
+
+  /** What was deleted and is not erased yet. */
+  deleted() {
+    const threads = this.found?.deleted ?? [];
+    const line = (thread) => {
+      const name = titleOf(thread);
+      const back = element(
+        "button",
+        { class: "quiet bring-back", type: "button", "aria-label": say("bring_back", { title: name }), onclick: () => this.onBringBack(thread) },
+        icon("undo"),
+        say("undo_rewind"),
+      );
+      const until = say("erased_at", { time: timeOfDay(new Date(thread.erased)) });
+      return element("li", { class: "deleted" }, element("span", { class: "name", title: name }, name, element("small", {}, until)), back);
+    };
+    return threads.length ? [element("h2", {}, say("deleted_list")), element("ul", {}, ...threads.map(line))] : [];
   }
 
   nothing() {

@@ -4,7 +4,7 @@ import { Alerts } from "./alerts.js";
 import { Announcer } from "./announcer.js";
 import { Composer } from "./composer.js";
 import { Connection } from "./connection.js";
-import { Conversation } from "./conversation.js";
+import { Conversation, unsentChannels } from "./conversation.js";
 import { Conversations, titleOf } from "./conversations.js";
 import { closeOnBackdrop } from "./dialogs.js";
 import { Drawer } from "./drawer.js";
@@ -35,7 +35,7 @@ const drawer = new Drawer(document.body, byId("sidebar"), byId("backdrop"), byId
 const actions = rowActions({
   current: () => current,
   ask,
-  edit: (message, onSend) => timeline.edit(message, onSend),
+  edit: (message) => timeline.edit(message),
   go,
   quoting: () => quoting,
   comesBack: (conversation, taken) => sending.comesBack(conversation, taken),
@@ -59,6 +59,7 @@ const whole = new WholeConversation({
 const newLevel = new NewLevel(() => {
   if (current) return;
   drawBadges(null);
+  meter.drawModel(); // not every model may read every category
   byId("badges").querySelector("button")?.focus();
 });
 const quoting = new Quoting({
@@ -78,6 +79,7 @@ const conversations = new Conversations({
   onMenu: (thread, place) => thread && whole.menu(thread, place),
   onRename: (thread) => whole.rename(thread),
   onDelete: (thread) => thread.kind !== "main" && whole.delete(thread),
+  onBringBack: (thread) => whole.undelete(thread),
   onError: showError,
 });
 const connection = new Connection({ onFrame, onOpen, onState });
@@ -86,6 +88,7 @@ const meter = new Meter({
   button: byId("meter"),
   panel: byId("meter-panel"),
   load: (channel) => request(`/api/threads/${channel}/meter/`).catch(() => null),
+  category: () => newLevel.level.category,
   onModel: (model) => ask("model/", { method: "PUT", body: { model } }).then(() => meter.refresh()),
   async onRenew() {
     const accepted = await ask("renew/", { method: "POST" });
@@ -105,8 +108,10 @@ const sending = new Sending({
   composer,
   quotes: quoting.quotes,
   current: () => current,
-  level: newLevel,
+  beginning: () => ({ ...newLevel.level, model: meter.newPick }),
   onBegun(channel) {
+    newLevel.reset();
+    meter.resetNew();
     if (current) return conversationOf(channel); // the person went elsewhere meanwhile
     history.pushState({ channel }, "", `${page.home}c/${channel}/`);
     show(channel);
@@ -240,7 +245,7 @@ async function narrow(thread) {
 
 function stop() {
   if (!current?.state?.turn) return false;
-  current.stop();
+  if (!current.stop()) toasts.show(say("stop_waits"));
   composer.box.focus(); // the button goes, and would take the focus with it
   return true;
 }
@@ -412,6 +417,8 @@ addEventListener("beforeunload", (event) => {
 
 conversations.update(page.threads);
 history.replaceState({ channel: page.channel }, "");
+for (const channel of unsentChannels()) sending.resume(conversationOf(channel));
 show(page.channel);
+sending.resumeBeginning();
 quoting.revealNamed(location.hash);
 connection.start();

@@ -1,16 +1,20 @@
 // Below the message box: which model answers, how full its context is, what the conversation has cost.
 
 import { element } from "./elements.js";
+import { keep, kept } from "./keeping.js";
 import { showMenu } from "./menu.js";
-import { money, number, percent, say } from "./words.js";
+import { money, number, page, percent, say } from "./words.js";
 
 const NEARLY_FULL = 0.7; // of the budget: from here on the context is renewed at the end of a turn
 
+const KEPT_MODEL = "new model"; // as long as the words that will begin the conversation
+
 export class Meter {
-  /** `onModel(name)`, `onRenew()`; `load(channel)` resolves to a MeterView or null. */
-  constructor({ modelButton, button, panel, load, onModel, onRenew }) {
-    Object.assign(this, { modelButton, button, panel, load, onModel, onRenew });
-    this.channel = "";
+  /** `onModel(name)`, `onRenew()`; `load(channel)` resolves to a MeterView or null; `category()` of a conversation that
+   * does not exist yet. */
+  constructor({ modelButton, button, panel, load, category, onModel, onRenew }) {
+    Object.assign(this, { modelButton, button, panel, load, category, onModel, onRenew });
+    this.channel = null;
     this.view = null;
     button.addEventListener("click", () => this.toggle(panel.hidden));
     modelButton.addEventListener("click", () => this.choose());
@@ -30,6 +34,7 @@ export class Meter {
     if (channel !== this.channel) {
       this.channel = channel;
       this.view = null;
+      this.pick = "";
       this.draw();
     }
     await this.refresh();
@@ -75,13 +80,25 @@ export class Meter {
     this.panel.replaceChildren(...this.details(view, share));
   }
 
+  /** The model that the person picked for a conversation that does not exist yet, where it may read its category. */
+  get newPick() {
+    const pick = kept(KEPT_MODEL) ?? "";
+    return (page.models[this.category()] ?? []).includes(pick) ? pick : "";
+  }
+
+  resetNew() {
+    keep(KEPT_MODEL, "");
+  }
+
   drawModel() {
     const { view, modelButton } = this;
-    modelButton.hidden = !view;
-    if (!view) return;
-    const name = this.pick || view.model || say("no_model");
+    const isNew = this.channel === "";
+    modelButton.hidden = !view && !isNew;
+    if (modelButton.hidden) return;
+    const pick = isNew ? this.newPick : this.pick;
+    const name = pick || (isNew ? say("servers_choice") : view.model || say("no_model"));
     modelButton.querySelector("span").textContent = name;
-    modelButton.dataset.picked = this.pick ?? "";
+    modelButton.dataset.picked = pick;
     modelButton.setAttribute("aria-label", say("model_button", { model: name }));
   }
 
@@ -116,12 +133,20 @@ export class Meter {
   }
 
   choose() {
-    if (!this.view) return;
-    const items = ["", ...this.view.choices].map((name) => ({
+    const isNew = this.channel === "";
+    if (!this.view && !isNew) return;
+    const choices = isNew ? (page.models[this.category()] ?? []) : this.view.choices;
+    const picked = isNew ? this.newPick : this.pick;
+    const pick = (name) => {
+      if (!isNew) return this.onModel(name);
+      keep(KEPT_MODEL, name);
+      return this.drawModel();
+    };
+    const items = ["", ...choices].map((name) => ({
       label: name || say("servers_choice"),
       hint: name ? "" : say("servers_choice_hint"),
-      checked: (this.pick ?? "") === name,
-      action: () => this.onModel(name),
+      checked: picked === name,
+      action: () => pick(name),
     }));
     showMenu(items, { at: this.modelButton, label: say("model") });
   }

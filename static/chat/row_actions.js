@@ -7,7 +7,7 @@ import { offers } from "./message_actions.js";
 import { say } from "./words.js";
 
 /**
- * `page`: {current(), ask(rest, how), edit(message, onSend), go(channel), quoting(), comesBack(conversation, item), toBox(),
+ * `page`: {current(), ask(rest, how), edit(message), go(channel), quoting(), comesBack(conversation, item), toBox(),
  * announce(text), refuse(name of a sentence), told(text)}.
  */
 export function rowActions(page) {
@@ -27,8 +27,9 @@ export function rowActions(page) {
     },
     edit(message) {
       if (!offers(message, page.current()?.state).has("edit")) page.refuse("at_work");
-      else page.edit(message, (text) => revise(`messages/${message.id}/edit/`, { text, key: newKey() }));
+      else page.edit(message);
     },
+    resend: (message, text) => revise(`messages/${message.id}/edit/`, { text, key: newKey() }),
     async rewind(message) {
       if (!(await revise(`messages/${message.id}/rewind/`))) return;
       page.announce(say("rewound_now"));
@@ -47,6 +48,10 @@ export function rowActions(page) {
     },
     async wholeText(messageId) {
       return (await page.ask(`messages/${messageId}/`))?.text ?? null;
+    },
+    /** The messages before one as they were said, nothing folded: ascending, or null. */
+    async before(id) {
+      return (await page.ask(`messages/?before=${id}`))?.messages ?? null;
     },
     async summary(ordinal) {
       return (await page.ask(`generations/${ordinal}/`))?.summary ?? null;

@@ -172,61 +172,6 @@ function dress(body) {
   }
 }
 
-/** The words of a message as a box, to say something else instead. `onSend(text)` resolves to whether they went. */
-export function editRow(node, message, { onSend, onEnd }) {
-  const bubble = node.querySelector(".bubble");
-  const foot = node.querySelector(".message-foot");
-  const box = element("textarea", { class: "edit-box", rows: "1", "aria-label": say("edit") });
-  box.value = message.text;
-  const send = element("button", { class: "primary", type: "submit" }, say("send"));
-  const form = element(
-    "form",
-    { class: "edit-form" },
-    box,
-    element("p", { class: "edit-hint" }, say("edit_hint")),
-    element("div", { class: "dialog-buttons" }, element("button", { class: "button", type: "button", onclick: () => end() }, say("cancel")), send),
-  );
-  const fit = () => {
-    box.style.height = "auto";
-    box.style.height = `${box.scrollHeight + 2}px`;
-    send.disabled = !box.value.trim();
-  };
-  const end = () => {
-    form.remove();
-    bubble.hidden = foot.hidden = false;
-    delete node.dataset.editing;
-    onEnd();
-  };
-  form.addEventListener("submit", async (event) => {
-    event.preventDefault();
-    if (send.disabled) return;
-    send.disabled = box.readOnly = true;
-    if (await onSend(box.value)) end();
-    else {
-      box.readOnly = false;
-      fit();
-    }
-  });
-  box.addEventListener("input", fit);
-  box.addEventListener("keydown", (event) => {
-    if (event.isComposing || event.keyCode === 229) return;
-    if (event.key === "Escape") {
-      event.stopPropagation();
-      end();
-    } else if (event.key === "Enter" && !event.shiftKey) {
-      event.preventDefault();
-      form.requestSubmit();
-    }
-  });
-  node.dataset.editing = "yes";
-  bubble.hidden = foot.hidden = true;
-  bubble.before(form);
-  fit();
-  box.focus({ preventScroll: true });
-  form.scrollIntoView({ block: "nearest" });
-  box.setSelectionRange(box.value.length, box.value.length);
-}
-
 /** What depends on more than the message itself: which row can be asked again, which actions there are now. */
 export function refreshRow(node, message, state, isLast) {
   const again = node.querySelector(".again");

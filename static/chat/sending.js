@@ -1,16 +1,20 @@
 // Words on their way: into the conversation that is open, or into one that begins with them.
 
 import { quoted } from "./conversation.js";
+import { keep, kept } from "./keeping.js";
 import { request } from "./requests.js";
 import { page, say } from "./words.js";
 
+const BEGINNING = "beginning"; // name of what is kept: the first words of a conversation that is being made
+
 export class Sending {
   /**
-   * `current()`: the open conversation or null; `level`: of one that does not exist yet. `onBegun(channel)` returns the
-   * conversation that began, and shows it where nobody went elsewhere; `onChange(change)`, `onSend()`, `onError(error)`.
+   * `current()`: the open conversation or null; `beginning()`: what one that does not exist yet begins with.
+   * `onBegun(channel)` returns the conversation that began, and shows it where nobody went elsewhere;
+   * `onChange(change)`, `onSend()`, `onError(error)`.
    */
-  constructor({ composer, quotes, current, level, onBegun, onChange, onSend, onError }) {
-    Object.assign(this, { composer, quotes, current, level, onBegun, onChange, onSend, onError });
+  constructor({ composer, quotes, current, beginning, onBegun, onChange, onSend, onError }) {
+    Object.assign(this, { composer, quotes, current, beginning, onBegun, onChange, onSend, onError });
     this.creating = false;
   }
 
@@ -34,12 +38,22 @@ export class Sending {
 
   deliver(conversation, text, quote) {
     const item = conversation.add(text, quote);
-    // As the server measures it: signs that need an escape, and what is quoted, count too.
-    const bytes = new TextEncoder().encode(JSON.stringify(conversation.frameOf(item))).length;
-    if (bytes > page.frameLimit) this.sendByRequest(conversation, item);
+    if (tooLong(conversation, item)) this.sendByRequest(conversation, item);
     else conversation.transmit(item);
     if (conversation === this.current()) this.onChange({ sent: true });
     return item.outcome;
+  }
+
+  /** Words that were on their way when the page was loaded anew: the conversation sends what goes over the socket. */
+  resume(conversation) {
+    for (const item of conversation.pending) if (tooLong(conversation, item)) this.sendByRequest(conversation, item);
+  }
+
+  /** Words for a conversation that had not begun when the page went stand on the composer of a new one again. */
+  resumeBeginning() {
+    const unsent = JSON.parse(kept(BEGINNING) ?? "null");
+    keep(BEGINNING, "");
+    if (unsent) this.standsAgain("", unsent);
   }
 
   /** A new conversation that these are the first words of. */
@@ -49,17 +63,18 @@ export class Sending {
       return { reason: say("failed") };
     }
     this.creating = true;
+    keep(BEGINNING, JSON.stringify({ text, quote }));
     let thread;
     try {
-      thread = await request("/api/threads/", { method: "POST", body: this.level.level });
+      thread = await request("/api/threads/", { method: "POST", body: this.beginning() });
     } catch (error) {
       this.onError(error);
       this.standsAgain("", { text, quote });
       return error;
     } finally {
       this.creating = false;
+      keep(BEGINNING, "");
     }
-    this.level.reset();
     return this.deliver(this.onBegun(thread.channel), text, quote);
   }
 
@@ -91,4 +106,10 @@ export class Sending {
     else this.composer.keepFor(channel, text);
     this.quotes.giveBack(channel, quote, refusal);
   }
+}
+
+/** Whether the words are more than a frame of the socket holds. As the server measures it: signs that need an escape,
+ * and what is quoted, count too. */
+function tooLong(conversation, item) {
+  return new TextEncoder().encode(JSON.stringify(conversation.frameOf(item))).length > page.frameLimit;
 }

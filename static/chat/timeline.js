@@ -1,8 +1,10 @@
 // The conversation as elements. A row is drawn again only when what it shows is another.
 
+import { editRow, isEdited } from "./editing.js";
 import { element, icon, reconcile } from "./elements.js";
-import { buildRow, editRow, growRow, refreshRow } from "./rows.js";
-import { dayKey, dayName, number, say } from "./words.js";
+import { Fold, foldOf } from "./folds.js";
+import { buildRow, growRow, refreshRow } from "./rows.js";
+import { dayKey, dayName, say } from "./words.js";
 
 const POINTED_MS = 2400;
 
@@ -17,7 +19,7 @@ export class Timeline {
   clear() {
     this.rows = new Map(); // message id -> {node, message, day}
     this.days = new Map(); // first message's id -> {node, key}
-    this.folds = new Map(); // first message's id -> {node, messages}
+    this.folds = new Map(); // first message's id -> Fold
     this.waiting = new Map(); // client key -> {node, fate}
     this.root.replaceChildren();
   }
@@ -31,6 +33,7 @@ export class Timeline {
   /** `view`: a snapshot or a window of its history; `pending`: [{key, text, quote}] on their way to the server. */
   draw(view, pending, { loading = false } = {}) {
     const nodes = [this.edge("earlier", view.has_earlier, loading)];
+    this.built = []; // messages whose rows are new nodes
     const used = { rows: new Set(), days: new Set(), folds: new Set() };
     const last = view.has_later ? null : view.messages.findLast((message) => !message.superseded);
     let day = null;
@@ -42,7 +45,8 @@ export class Timeline {
         used.days.add(first.id);
       }
       day = this.dayOf(part.at(-1));
-      used[first.superseded ? "folds" : "rows"].add(first.id);
+      if (first.superseded) used.folds.add(foldOf(part).first);
+      else used.rows.add(first.id);
       nodes.push(first.superseded ? this.fold(part) : this.row(first, view, first === last));
     }
     for (const [name, ids] of Object.entries(used)) for (const id of [...this[name].keys()]) if (!ids.has(id)) this[name].delete(id);
@@ -51,6 +55,8 @@ export class Timeline {
     if (working(view)) nodes.push(this.workingSign());
     nodes.push(...this.words(view.queued, pending), this.edge("later", view.has_later, loading));
     reconcile(this.root, nodes.filter(Boolean));
+    // Words in place of others that were begun before this row was drawn, here or in another life of the page.
+    for (const message of this.built) if (message.role === "user" && isEdited(message)) this.edit(message, { focus: false });
   }
 
   edge(name, there, loading) {
@@ -89,37 +95,20 @@ export class Timeline {
       node = grown ? growRow(known, message, this.actions) : buildRow(message, { actions: this.actions, known });
       if (known && known.node !== node) replace(known.node, node);
     }
+    if (node !== known?.node) this.built.push(message);
     this.rows.set(message.id, { node, message, day: known?.day ?? dayKey(new Date(message.created)) });
     node.classList.toggle("last", isLast);
     refreshRow(node, message, view, isLast);
     return node;
   }
 
-  /** Rewound messages: folded away, drawn when somebody opens the fold. */
   fold(messages) {
-    const known = this.folds.get(messages[0].id);
-    if (known && known.messages.length === messages.length && known.messages.every((row, place) => same(row, messages[place]))) return known.node;
-    const body = element("div", { class: "rewound-rows" });
-    const details = element(
-      "details",
-      { class: "fold" },
-      element("summary", {}, icon("chevron", "chevron"), say(messages.length === 1 ? "rewound_one" : "rewound_many", { number: number(messages.length) })),
-      body,
-    );
-    details.addEventListener("toggle", () => {
-      const open = details.open ? messages.map((message) => buildRow(message, { actions: this.actions, folded: true })) : [];
-      body.replaceChildren(...open);
-    });
-    const undo = element(
-      "button",
-      { class: "quiet undo-rewind", type: "button", hidden: true, onclick: () => this.actions.undoRewind() },
-      icon("undo"),
-      say("undo_rewind"),
-    );
-    const node = element("div", { class: "rewound" }, details, undo);
-    details.open = known?.node.querySelector("details").open ?? false;
-    this.folds.set(messages[0].id, { node, messages });
-    return node;
+    const { first } = foldOf(messages);
+    const known = this.folds.get(first);
+    if (known?.shows(messages)) return known.node;
+    const fold = new Fold(messages, this.actions, { open: known?.open });
+    this.folds.set(first, fold);
+    return fold.node;
   }
 
   /** The newest rewind can be undone, where what it left behind is shown. */
@@ -130,10 +119,14 @@ export class Timeline {
   }
 
   /** Let the person say something else in place of one of their messages. */
-  edit(message, onSend) {
-    const known = this.rows.get(message.id);
-    if (!known || known.node.dataset.editing) return;
-    editRow(known.node, message, { onSend, onEnd: () => known.node.isConnected && known.node.focus({ preventScroll: true }) });
+  edit(message, { focus = true } = {}) {
+    const node = this.node(message.id);
+    if (!node || node.dataset.editing) return;
+    editRow(node, message, {
+      focus,
+      onSend: (text) => this.actions.resend(message, text),
+      onEnd: () => node.isConnected && node.focus({ preventScroll: true }),
+    });
   }
 
   node(id) {
@@ -142,12 +135,9 @@ export class Timeline {
 
   /** Show the reader one message that is drawn, out of its fold when it was rewound. */
   reveal(id) {
-    const fold = [...this.folds.values()].find(({ messages }) => messages.some((message) => message.id === id));
-    const details = fold?.node.querySelector("details");
-    if (details && !details.open) {
-      details.addEventListener("toggle", () => this.point(id), { once: true });
-      details.open = true;
-    } else this.point(id);
+    const fold = [...this.folds.values()].find((one) => one.holds(id));
+    if (fold) fold.show(() => this.point(id));
+    else this.point(id);
   }
 
   point(id) {

@@ -49,14 +49,14 @@ export class WholeConversation {
       if (away) this.onGone(view, { kept: true });
       else this.onBack(view);
       const text = say(away ? "archived_toast" : "restored_toast", { title: titleOf(view) });
-      this.toasts.show(text, { undo: () => this.archive(view, !away), focus: away });
+      this.toasts.show(text, { undo: () => this.archive(view, !away), focus: away, about: view.channel });
     });
   }
 
   async delete(thread) {
     await this.tell(thread, "", { method: "DELETE" }, (view) => {
       this.onGone(view, { kept: false });
-      this.toasts.show(say("deleted_toast", { title: titleOf(view) }), { undo: () => this.undelete(view), focus: true });
+      this.toasts.show(say("deleted_toast", { title: titleOf(view) }), { undo: () => this.undelete(view), focus: true, about: view.channel });
     });
   }
 

@@ -4,6 +4,7 @@ import pytest
 from rest_framework.authtoken.models import Token
 from rest_framework.test import APIClient
 
+from agent import conversations as whole
 from agent.models import InboxItem, TaskFrame, ToolCall, TurnEvent
 from llm import catalog
 from tests.chat.records import say, say_many
@@ -178,3 +179,28 @@ def test_the_browsable_schema_is_served_without_inline_script(client, alice):
     assert answer.status_code == 200
     assert "script-src 'self';" in answer["Content-Security-Policy"] + ";"
     assert client.get("/api/?script=").status_code == 200
+
+
+def test_what_was_deleted_is_listed_for_its_owner_until_it_is_erased(api, alice, bob, thread):
+    task = create_thread(alice, title="Part of it", kind="task", parent=thread)
+    others = create_thread(bob, title="Bob's")
+    whole.delete(bob, others.channel)
+    kept = create_thread(alice, title="Kept")
+    assert api.delete(f"/api/threads/{thread.channel}/").status_code == 200
+    assert Thread.objects.get(pk=task.pk).deleted is not None
+    (row,) = api.get("/api/threads/", {"status": "deleted"}).json()["threads"]
+    assert row["channel"] == thread.channel
+    deleted = Thread.objects.get(pk=thread.pk).deleted
+    assert row["erased"] == (deleted + whole.DELETED_KEPT).isoformat()
+    assert "erased" not in api.get("/api/threads/").json()["threads"][-1]
+    assert api.get("/api/threads/", {"status": "deleted", "search": "Kept"}).json()["threads"] == []
+    assert api.get("/api/threads/", {"status": "deleted", "before": kept.channel}).status_code == 404
+
+
+def test_a_conversation_begins_with_the_model_that_was_picked_or_not_at_all(api, model):
+    name = catalog.palette(catalog.MAIN)[0].name
+    assert api.post("/api/threads/", {"model": name}).json()["model"] == name
+    before = Thread.objects.count()
+    answer = api.post("/api/threads/", {"model": "no such model"})
+    assert (answer.status_code, answer.json()["code"]) == (409, "no-such-model")
+    assert Thread.objects.count() == before

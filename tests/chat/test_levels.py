@@ -133,7 +133,7 @@ def test_the_main_conversation_stays_open(api, alice):
 
 def test_a_category_that_no_model_reads_is_not_offered(monkeypatch):
     assert [category["name"] for category in levels.categories()] == ["personal", "work", "confidential"]
-    monkeypatch.setattr(levels, "readers", lambda category: ["some-model"] if category == "work" else [])
+    monkeypatch.setattr(levels, "model_choices", lambda category: ["some-model"] if category == "work" else [])
     assert [category["name"] for category in levels.categories()] == ["work"]
 
 
