@@ -122,3 +122,16 @@ def test_a_person_is_erased_with_the_keyboard_alone(server, thread, alice, staff
     expect(page.get_by_text("alice was erased")).to_be_visible()
     assert not User.objects.filter(pk=alice.pk).exists()
     assert User.objects.filter(pk=staff.pk).exists()
+
+
+def test_a_person_is_kept_out_and_let_in_again_from_the_list(server, alice, staff, open_tab):  # noqa: F811
+    page = open_tab(server, staff, **DESKTOP).page
+    people = server.url + reverse("admin:accounts_user_changelist")
+    for action, active in (("deactivate", False), ("activate", True)):
+        page.goto(f"{people}?is_active__exact={int(not active)}")
+        page.get_by_role("row", name="alice").get_by_role("checkbox").check()
+        page.locator("select[name=action]").select_option(action)
+        page.get_by_role("button", name="Run").click()
+        expect(page.get_by_text("1 account")).to_be_visible()
+        assert User.objects.get(pk=alice.pk).is_active is active
+        assert User.objects.get(pk=staff.pk).is_active
