@@ -50,17 +50,14 @@ def worthwhile(generation: Generation, live_tokens: int, model: Model) -> bool:
 
 
 def gather(thread_id: int, forgetting: bool = False) -> Material:
-    """Read what the summary needs. When the opening says something that is to be forgotten, what stood before is known
-    from the summary before alone, and the warm prefix is not asked. Raises ThreadGone, NoLiveGeneration."""
+    """Read what the summary needs. When the opening says something that is to be forgotten, the warm prefix is not
+    asked. Raises ThreadGone, NoLiveGeneration."""
     with transaction.atomic():
         thread = lock_thread(thread_id)
         generation = live_generation(thread)
         rows = own_rows(generation)
         last = Message.objects.filter(thread=thread).order_by("-pk").values_list("pk", flat=True).first() or 0
-        if not forgetting:
-            return Material(thread, generation, rows, last, warm_call(generation))
-        before = Generation.objects.filter(thread=thread, ordinal=generation.ordinal - 1).first()
-        return Material(thread, generation, rows, last, None, earlier=before.summary if before else "")
+        return Material(thread, generation, rows, last, None if forgetting else warm_call(generation))
 
 
 def own_rows(generation: Generation) -> list[Message]:
@@ -110,6 +107,7 @@ def commit(
         thread=thread,
         owner_id=thread.owner_id,
         ordinal=generation.ordinal + 1,
+        summary_before=made.text,
         standing=[asdict(entry) for entry in standing],
     )
     fresh.opening = opening.render(thread, fresh, ahead)

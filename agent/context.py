@@ -48,9 +48,8 @@ def standing_instructions(_thread: Thread, generation: Generation) -> str | None
 
 
 @source(30, "summary")
-def summary_of_what_was_said(thread: Thread, generation: Generation) -> str | None:
+def summary_of_what_was_said(_thread: Thread, generation: Generation) -> str | None:
     """The summary of the generation before, written when it ended."""
-    before = thread.generations.filter(ordinal=generation.ordinal - 1).first()
-    if before is None or not before.summary:
+    if not generation.summary_before:
         return None
-    return f"Summary of what was said before:\n\n{before.summary}"
+    return f"Summary of what was said before:\n\n{generation.summary_before}"

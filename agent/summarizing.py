@@ -6,7 +6,6 @@ so that compaction never blocks a conversation.
 """
 
 import asyncio
-import json
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from datetime import timedelta
 from django.db import transaction
 
 from agent import quoting, summary
+from agent.context import standing_instructions
 from agent.summary import Summary
 from agent.summary_check import check
 from agent.summary_record import ThreadRecord
@@ -64,15 +64,15 @@ NO_ANSWER = (ModelError, router.NoModelForCategory, budgets.BudgetExhausted, Alr
 
 @dataclass
 class Material:
-    """What a summary is made of, read in one transaction: the rows, and the newest turn request if it is warm.
-    `earlier` stands for what the generation opened with, where that may not be read again."""
+    """What a summary is made of, read in one transaction: the rows, and the newest turn request if it is warm. What
+    was said before is known from the generation's record of it, never from the rendered opening: what else that says
+    (facts, rules of a project) comes from where it stands, and is no part of any summary."""
 
     thread: Thread
     generation: Generation
     rows: list[Message]
     last_id: int
     warm: ModelCall | None
-    earlier: str | None = None
 
 
 @dataclass(frozen=True)
@@ -113,22 +113,12 @@ async def summarize(material: Material, *, background: bool) -> Summary | None:
         text = await _summarize_cold(material)
     if text is not None:
         return await in_database(_checked, material, text)
-    return None if background else summary.by_rule(material.rows, _earlier(material))
+    return None if background else summary.by_rule(material.rows, material.generation.summary_before)
 
 
 def _checked(material: Material, text: str) -> Summary:
     with transaction.atomic():
         return check(text, ThreadRecord(material.thread, material.generation))
-
-
-def opening_text(generation: Generation) -> str:
-    """What the live generation opened with, the summary of all before it included: nothing else holds that now."""
-    blocks = json.loads(generation.opening) if generation.opening else []
-    return "\n".join(block["text"] for block in blocks)
-
-
-def _earlier(material: Material) -> str:
-    return opening_text(material.generation) if material.earlier is None else material.earlier
 
 
 def _log(material: Material, error: Exception) -> None:
@@ -176,7 +166,7 @@ async def _ask_warm(material: Material, missing: Sequence[int], background: bool
 async def _summarize_cold(material: Material) -> str | None:
     """The light models write the summary page by page: each page with the summary so far. A page of which they make
     none is added by rule, and the pages before it stay. None when no page was written by a model."""
-    text = _earlier(material)
+    text = material.generation.summary_before
     written, reachable = False, True
     for page in pages(material.rows, catalog.palette(catalog.LIGHT)[0]):
         answer = None
@@ -194,9 +184,11 @@ async def _summarize_cold(material: Material) -> str | None:
 
 async def _ask_page(material: Material, page: Page, so_far: str) -> str | None:
     models = router.candidates(catalog.LIGHT, material.thread.category)
+    standing = standing_instructions(material.thread, material.generation)
+    before = f"{standing}\n\n" if standing else ""
 
     async def ask(missing: Sequence[int]) -> str:
-        words = f"{_so_far(so_far)}{page.text}\n\n{summary.question(page.rows, missing)}"
+        words = f"{before}{_so_far(so_far)}{page.text}\n\n{summary.question(page.rows, missing)}"
         messages = [WireMessage(1, "user", canonical([text_block(words)]))]
 
         def compose(model: Model) -> Request:

@@ -141,7 +141,8 @@ def number_of(heading: re.Match[str]) -> int:
 
 def by_rule(rows: Sequence[Message], earlier: str = "") -> Summary:
     """A summary made without a model, so that compaction never blocks a conversation: first and last words, what
-    looks like an instruction, and where each tool was called. Poorer than a model's, and true."""
+    looks like an instruction, and where each tool was called. Poorer than a model's, and true. `earlier` is the
+    summary of what was said before."""
     said = [row for row in rows if row.role == Message.Role.USER]
     answers = [row for row in rows if row.role == Message.Role.ASSISTANT and row.text.strip()]
     results = [row for row in rows if row.role == Message.Role.TOOL]
@@ -161,7 +162,8 @@ def by_rule(rows: Sequence[Message], earlier: str = "") -> Summary:
     }
     # What the context before knew goes on: nobody else holds it now.
     before = sections_in(earlier)
-    before.pop(NEXT_STEP, None)
+    if rows:
+        before.pop(NEXT_STEP, None)
     parts = []
     for number, title in enumerate(TITLES, 1):
         body = "\n".join(dict.fromkeys([*before.get(number, "").splitlines(), *sections.get(number, [])])) or NOTHING

@@ -123,6 +123,7 @@ NAMES = {
     "stop reason": _("stop reason"),
     "stored as": _("stored as"),
     "summary": _("summary"),
+    "summary before": _("summary before"),
     "superseded by": _("superseded by"),
     "text": _("text"),
     "thinking from": _("thinking from"),

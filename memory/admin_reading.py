@@ -82,7 +82,7 @@ def evidence_of(row: Any) -> QuerySet[Any]:
     """The evidence of a fact, or of a proposal, with the places that it points at, and without a word of them."""
     places = ("message", "message__thread", "accepted_by", "accepted_by__thread", "generation", "generation__thread")
     words = [f"{name}__{column}" for name in ("message", "accepted_by") for column in ("text", "wire", "search_text")]
-    words += [f"generation__{column}" for column in ("opening", "summary", "standing")]
+    words += [f"generation__{column}" for column in ("opening", "summary", "summary_before", "standing")]
     evidence: QuerySet[Any] = row.evidence.select_related(*places).defer(*words).order_by("pk")
     return evidence
 

@@ -108,5 +108,5 @@ def _generations_with(owner_id: int, texts: Iterable[str]) -> list[int]:
     holds = Q()
     for text in texts:
         escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-        holds |= Q(summary__contains=text) | Q(opening__contains=escaped)
+        holds |= Q(summary__contains=text) | Q(summary_before__contains=text) | Q(opening__contains=escaped)
     return list(Generation.objects.filter(holds, owner_id=owner_id).values_list("pk", flat=True))

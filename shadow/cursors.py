@@ -133,7 +133,7 @@ def _add(thread_ids: list[int], watermark: int, *, from_steward: bool) -> tuple[
     baselines = []
     generations = Generation.objects.filter(thread__in=thread_ids, shadow_baseline__isnull=True)
     within = Message.objects.filter(generation=OuterRef("pk"), pk__lte=watermark).order_by("-pk").values("pk")[:1]
-    for generation in generations.annotate(within=Subquery(within)).defer("opening", "summary"):
+    for generation in generations.annotate(within=Subquery(within)).defer("opening", "summary", "summary_before"):
         if fresh.get(generation.thread_id) == steward:
             baseline = by_generation.get(generation.pk, 0)
         else:

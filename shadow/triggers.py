@@ -118,7 +118,7 @@ def next_generations(thread_ids: list[int], now: datetime) -> dict[int, Generati
     doubtful = set(failed.values_list("generation", flat=True))
     found: dict[int, Generation] = {}
     unread = cursors.with_unread().filter(thread__in=thread_ids).order_by("thread", "ordinal")
-    for generation in unread.defer("opening", "summary", "standing"):
+    for generation in unread.defer("opening", "summary", "summary_before", "standing"):
         paused = generation.pk in doubtful and attempts.is_paused(generation.pk, now)
         if generation.thread_id not in found and not paused:
             found[generation.thread_id] = generation

@@ -136,7 +136,7 @@ class GenerationInline(TabularInline):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Generation]:
         rows: QuerySet[Generation] = super().get_queryset(request)
-        return rows.defer("opening", "summary").annotate(row_count=Count("messages"))
+        return rows.defer("opening", "summary", "summary_before").annotate(row_count=Count("messages"))
 
     @admin.display(description=_("rows"))
     def rows(self, generation: Any) -> int:
@@ -280,7 +280,7 @@ class MessageAdmin(PrivateTextAdmin, BigTableAdmin):
 class GenerationAdmin(PrivateTextAdmin, BigTableAdmin):
     """Stretches of conversations without their opening and summary."""
 
-    private_fields = ("opening", "summary", "standing")
+    private_fields = ("opening", "summary", "summary_before", "standing")
     what = What.GENERATION
     list_display = ("id", "thread", "owner", "ordinal", "started", "ended", "end_reason", "cut")
     list_filter = ("end_reason",)

@@ -201,11 +201,7 @@ def _next_generation(thread: Thread, source: Generation, last_id: int, cut: int,
     check_locked(thread)
     ended = live_generation(thread)
     ended.ended, ended.end_reason = clock.now(), reason
-    if source.opening is None:
-        # It is still to be rendered, out of the summary that stands before it.
-        before = Generation.objects.filter(thread_id=source.thread_id, ordinal=source.ordinal - 1).first()
-        ended.summary = before.summary if before is not None else ""
-    ended.save(update_fields=["ended", "end_reason", "summary"])
+    ended.save(update_fields=["ended", "end_reason"])
     generation = Generation.objects.create(thread=thread, owner_id=thread.owner_id, ordinal=ended.ordinal + 1)
     _fill(thread, generation, source, last_id, cut)
     return generation
@@ -220,11 +216,12 @@ def _fill(thread: Thread, generation: Generation, source: Generation, last_id: i
     copies = write_rows([_copy(row, generation) for row in rows])
     kept = [copy.pk for row, copy in zip(rows, copies, strict=True) if row.pk >= source.thinking_from]
     generation.opening = source.opening
+    generation.summary_before = source.summary_before
     generation.header_id = source.header_id
     generation.standing = source.standing
     if copies and source.thinking_from:
         generation.thinking_from = kept[0] if kept else copies[-1].pk + 1
-    generation.save(update_fields=["opening", "header", "standing", "thinking_from"])
+    generation.save(update_fields=["opening", "summary_before", "header", "standing", "thinking_from"])
 
 
 def _copy_cold(generation: Generation, rows: QuerySet[Message]) -> None:

@@ -40,6 +40,7 @@ def export(user: User) -> Iterator[dict[str, Any]]:
             "ordinal": generation.ordinal,
             "opening": generation.opening,
             "summary": generation.summary,
+            "summary_before": generation.summary_before,
             "standing": generation.standing,
             "started": generation.started.isoformat(),
             "ended": generation.ended and generation.ended.isoformat(),

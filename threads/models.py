@@ -129,6 +129,9 @@ class Generation(models.Model):
     cut = models.IntegerField(default=0, help_text=_("prunes, rewinds and thinking drops so far"))
     thinking_from = models.BigIntegerField(default=0, help_text=_("rows below this id are sent without thinking"))
     summary = models.TextField(blank=True, default="")
+    summary_before = models.TextField(
+        blank=True, default="", help_text=_("the summary that its opening holds, of all that was said before it")
+    )
     standing = models.JSONField(
         default=list, help_text=_("instructions that its opening carries word for word: text and message id of each")
     )

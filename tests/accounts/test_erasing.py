@@ -102,7 +102,10 @@ def fill(thread, owner, staff):
     say(thread, Message.Role.USER, PREFIX + "quoting", meta={"quote": {"text": PREFIX + "quote"}})
     Thread.objects.filter(pk=thread.pk).update(title=PREFIX + "title", lease_holder=PREFIX + "holder")
     Generation.objects.filter(thread=thread).update(
-        opening=PREFIX + "opening", summary=PREFIX + "summary", standing=[{"text": PREFIX + "instruction"}]
+        opening=PREFIX + "opening",
+        summary=PREFIX + "summary",
+        summary_before=PREFIX + "summary before",
+        standing=[{"text": PREFIX + "instruction"}],
     )
     frame = TaskFrame.objects.create(thread=thread, owner=owner, source=PREFIX + "source", notice=PREFIX + "notice")
     ToolCall.objects.create(

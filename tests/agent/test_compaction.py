@@ -9,7 +9,7 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.core.management import CommandError, call_command
 
-from agent import compaction, opening, renewal, summarizing
+from agent import compaction, opening, renewal, revising, summarizing
 from agent.models import InboxItem, TaskFrame
 from agent.refusals import Refused
 from llm.emulator.client import text, tool_use
@@ -486,8 +486,15 @@ def test_a_second_cold_summary_knows_what_the_first_one_held(emulator, alice, sm
                     lambda ordinal=ordinal: Generation.objects.filter(thread=thread, ordinal=ordinal).exists()
                 )
                 await world.rest(thread)
-        return thread
+        rows = await world.ask(thread, "Words 4")
+        # A branch holds the opening, and no generation before it.
+        branch = await in_database(revising.fork, alice, thread.channel, rows[-1].pk)
+        with clock.moved(3600 * 4):
+            await in_database(renewal.request, alice, branch.channel)
+            await world.until(lambda: Generation.objects.filter(thread=branch, ordinal=2).exists())
+            await world.rest(branch)
 
     play(emulator, scenario)
-    asked = [body for body in emulator.bodies() if body["model"] == "emulator-light"]
-    assert "GARDENPLAN" in json.dumps(asked[1])
+    asked = [json.dumps(body) for body in emulator.bodies() if body["model"] == "emulator-light"]
+    assert ["GARDENPLAN" in body for body in asked] == [False, True, True]
+    assert not any("This is the opening" in body for body in asked), "an opening holds more than the summary"

@@ -155,3 +155,22 @@ def test_no_summary_is_kept_that_may_hold_what_is_to_be_forgotten_or_leaves_an_o
         token = leases.grant(Thread.objects.select_for_update().get(pk=thread.pk), "a server")
     assert commit(Generation.EndReason.THRESHOLD, token) is None
     assert commit(Generation.EndReason.FORGOTTEN, token) is not None
+
+
+def test_summaries_by_rule_hand_on_the_summary_before_and_nothing_else_of_the_opening(emulator, alice):
+    emulator.fault("status", status=500, match=ASKED, times=-1)
+    emulator.answer(text("Yes."), times=-1)
+
+    async def scenario(world):
+        thread = await world.new_thread(alice)
+        for ordinal in (2, 3):
+            await world.ask(thread, f"Words {ordinal}")
+            await in_database(renewal.request, alice, thread.channel)
+            await world.until(lambda o=ordinal: Generation.objects.filter(thread=thread, ordinal=o).exists())
+            await world.rest(thread)
+        return thread
+
+    first, second, third = generations(play(emulator, scenario))
+    assert "Words 2" in second.summary
+    assert second.summary.endswith("10. How to reach each resource used\nNone.")
+    assert (second.summary_before, third.summary_before) == (first.summary, second.summary)

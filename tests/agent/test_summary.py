@@ -236,6 +236,7 @@ def test_a_summary_by_rule_carries_what_the_context_before_knew():
     assert "We chose oak" in sections[3]
     assert "ssh garden" in sections[10]
     assert "Call back" not in made.text
+    assert "Call back" in summary.by_rule([], earlier).text, "nothing was said since: the next step still is"
 
 
 def test_the_list_of_ids_is_bounded_and_says_what_it_leaves_out():

@@ -141,16 +141,19 @@ def test_undoing_restores_every_generation_that_the_rewind_left_behind(alice):
 def test_standing_instructions_and_summaries_come_along(alice):
     thread = thread_of(alice)
     standing = [{"text": "be brief", "message_id": 1}]
-    Generation.objects.filter(thread=thread).update(standing=standing)
+    Generation.objects.filter(thread=thread).update(standing=standing, summary_before="long ago")
     _first, answer = exchange(thread, "one")
-    assert live(fork(alice, thread, answer, acting_user=alice)).standing == standing
+    forked = live(fork(alice, thread, answer, acting_user=alice))
+    assert (forked.standing, forked.summary_before) == (standing, "long ago")
     Generation.objects.filter(thread=thread).update(summary="what was said")
     begin_next_generation(thread, opening=None)
+    Generation.objects.filter(thread=thread, ended__isnull=True).update(summary_before="what was said")
     rewind(thread, answer, acting_user=alice)
-    assert (live(thread).standing, live(thread).summary) == (standing, "")
+    assert (live(thread).standing, live(thread).summary, live(thread).summary_before) == (standing, "", "long ago")
     generation = undo_rewind(thread, acting_user=alice)
     before = Generation.objects.get(thread=thread, ordinal=generation.ordinal - 1)
-    assert (generation.opening, before.summary, before.standing) == (None, "what was said", standing)
+    assert (before.standing, before.summary_before) == (standing, "long ago")
+    assert (generation.opening, generation.summary_before) == (None, "what was said")
 
 
 def test_rewinds_are_undone_newest_first_and_once(alice):
