@@ -10,6 +10,7 @@ from memory.excerpts import excerpt, is_shown
 from memory.meaning_search import MeaningHit, needles_of
 from memory.searching import found_by_both
 from threads.history import ROLE_NAMES
+from threads.literal_search import literal_search_everywhere
 from threads.literal_windows import LiteralHit
 from threads.models import Message
 from threads.visibility import Viewer
@@ -40,10 +41,13 @@ class Hits:
 
 
 async def search_hits(viewer: Viewer, query: str, channel: str | None = None) -> Hits:
-    """Search as `memory.searching.search` does: first the messages that hold the words, where a channel is named, then
-    those that are near in meaning. Raises HistoryRefused for the same."""
+    """Search as `memory.searching.search` does: first the messages that hold the words, then those that are near in
+    meaning. Without a channel those that hold the whole query are found in every conversation, whatever tool it was
+    given to or came from. Raises HistoryRefused for the same."""
     literal, by_meaning, _asked = await found_by_both(viewer, query, channel)
-    shown = literal.hits if literal is not None else []
+    if literal is None:
+        literal = await in_database(literal_search_everywhere, viewer, query)
+    shown = literal.hits
     hits = await in_database(_of_literal, shown)
     known = {hit.message_id for hit in hits}
     needles = needles_of(query)
@@ -51,10 +55,8 @@ async def search_hits(viewer: Viewer, query: str, channel: str | None = None) ->
         if hit.message_id not in known and not is_shown(hit, shown):
             known.add(hit.message_id)
             hits.append(_of_meaning(hit, needles))
-    left_out = max(len(hits) - HITS_MAX, 0) + max(by_meaning.total - len(by_meaning.hits), 0)
-    if literal is not None:
-        left_out += literal.left_out
-    return Hits(hits[:HITS_MAX], left_out, exact=literal is None or literal.exact)
+    left_out = max(len(hits) - HITS_MAX, 0) + max(by_meaning.total - len(by_meaning.hits), 0) + literal.left_out
+    return Hits(hits[:HITS_MAX], left_out, exact=literal.exact)
 
 
 def _of_literal(shown: Sequence[LiteralHit]) -> list[Hit]:

@@ -8,7 +8,7 @@ never depends on how much there is to find; what is left out is counted.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from heapq import nlargest
-from itertools import accumulate
+from itertools import accumulate, islice
 from typing import Self
 
 from django.db import transaction
@@ -18,7 +18,7 @@ from threads.excerpts import LEAD_CHARS, WINDOW_MAX_CHARS, Folded, densest, find
 from threads.history import readable_thread
 from threads.literal_windows import SHOWN_MAX, Field, LiteralHit, Place, fill, rendered
 from threads.reading import parts_of
-from threads.search_range import Range, SearchRow
+from threads.search_range import Range, SearchRow, holding_anywhere, rows_shown
 from threads.search_terms import Terms, terms_of
 from threads.visibility import Viewer
 
@@ -83,6 +83,19 @@ def literal_search(
     exact = whole.complete and by_words.complete
     left_out = total - len({hit.message_id for hit in hits})
     return LiteralResult(hits, total, left_out, exact, nothing_stored, rendered(hits, left_out, exact=exact))
+
+
+def literal_search_everywhere(viewer: Viewer, query: str) -> LiteralResult:
+    """The newest rows that hold the whole query in all conversations that a viewer may see, results and arguments of
+    tools included. Raises HistoryRefused for a query that asks for nothing."""
+    terms = terms_of(query)
+    with transaction.atomic():
+        found = holding_anywhere(viewer, terms.whole)
+        rows = rows_shown(viewer.owner_id, found.ids[:SHOWN_MAX])
+    hits = fill(place for id in found.ids if id in rows for place in islice(_whole_places(rows[id], terms.whole), 1))
+    left_out = len(found.ids) - len({hit.message_id for hit in hits})
+    text = rendered(hits, left_out, exact=found.complete)
+    return LiteralResult(hits, len(found.ids), left_out, found.complete, nothing_stored=False, text=text)
 
 
 def _by_words(searched: Range, terms: Terms, known: set[int]) -> _Words:

@@ -19,7 +19,7 @@ from threads import message_grams
 from threads import search_statements as statements
 from threads.looking_back import SAYS_NEW_WORDS
 from threads.models import Message, Thread
-from threads.visibility import Level, Viewer, can_flow
+from threads.visibility import Level, Viewer, can_flow, message_filter
 
 ANCESTORS_MAX = 20
 COUNT_MAX = 1_000
@@ -145,8 +145,7 @@ class Range:
 
     def rows(self, ids: Sequence[int]) -> dict[int, SearchRow]:
         """What is shown of rows, by id."""
-        rows = self._read(statements.SHOWN, self.spans[0], ids=list(ids))
-        return {row[0]: SearchRow(*row) for row in rows}
+        return rows_shown(self.owner_id, ids)
 
     def _of(self, span: Span) -> QuerySet[Message]:
         return Message.objects.filter(thread_id=span.thread_id, owner_id=self.owner_id, **_upto(span))
@@ -200,6 +199,38 @@ class Range:
                 found[number - 1].append(id)
             cursor.execute(statements.AS_USUAL)
         return found
+
+
+def holding_anywhere(viewer: Viewer, needle: str) -> Found:
+    """The rows that hold a folded needle in all conversations that a viewer may see: at most COUNT_MAX short ones and
+    COUNT_MAX among CANDIDATES_MAX long ones that may. Copies of rows among them are left out. Within a transaction."""
+    seen = Message.objects.filter(standing(), SAYS_NEW_WORDS, message_filter(viewer), owner_id=viewer.owner_id)
+    holding = seen.filter(thread__deleted__isnull=True).extra(
+        where=["strpos(threads_message.search_text, %s) > 0"], params=[needle]
+    )
+    short = holding.extra(where=["octet_length(threads_message.search_text) <= 2000"])
+    grams = [message_grams.array(message_grams.grams_of_needle(needle))]
+    asked: dict[str, Any] = {"grams": grams, "owner": viewer.owner_id, "upto": LAST_ROW, "limit": CANDIDATES_MAX + 1}
+    with connection.cursor() as cursor:
+        cursor.execute(statements.BY_GRAM_INDEX)
+        cursor.execute(statements.CANDIDATES, asked)
+        candidates = [row[1] for row in cursor.fetchall()]
+        cursor.execute(statements.AS_USUAL)
+    found: dict[int, int | None] = {}
+    complete = len(candidates) <= CANDIDATES_MAX
+    for rows in (short, holding.filter(pk__in=candidates[:CANDIDATES_MAX])):
+        newest = list(rows.order_by("-pk").values_list("pk", "copied_from_id")[: COUNT_MAX + 1])
+        complete = complete and len(newest) <= COUNT_MAX
+        found |= dict(newest[:COUNT_MAX])
+    ids = [pk for pk, original in found.items() if original not in found]
+    return Found(sorted(ids, reverse=True), complete)
+
+
+def rows_shown(owner_id: int, ids: Sequence[int]) -> dict[int, SearchRow]:
+    """What is shown of rows of an owner, by id."""
+    with connection.cursor() as cursor:
+        cursor.execute(statements.SHOWN, {"ids": list(ids), "owner": owner_id})
+        return {row[0]: SearchRow(*row) for row in cursor.fetchall()}
 
 
 def _upto(span: Span) -> dict[str, int]:

@@ -9,6 +9,7 @@ from rest_framework.test import APIClient
 from llm.emulator import client as emulated
 from memory import embedding_work, hits
 from tests.chat.records import say
+from tests.threads.records import call_tool, give_result
 from threads.lifecycle import create_thread
 from threads.models import Message, Thread
 
@@ -77,6 +78,20 @@ def test_a_channel_narrows_the_search(api, alice, boats):
     assert len(found(api, q="zlorpification")["hits"]) == 2
     narrowed = found(api, q="zlorpification", channel=boats.channel)
     assert [hit["message_id"] for hit in narrowed["hits"]] == [here.pk]
+
+
+def test_exact_words_of_tools_are_found_in_all_conversations(api, alice, bob, boats):
+    asked = call_tool(boats, arguments={"command": "ssh -i ~/.ssh/zlorp_key deploy@alpha"})
+    result = give_result(boats, text="x " * 2_000 + "connected zebrafish" + " filler" * 500)
+    for thread in (create_thread(alice, scope="isolated"), create_thread(bob), deleted := create_thread(alice)):
+        call_tool(thread, arguments={"command": "ssh -i ~/.ssh/zlorp_key deploy@alpha"})
+        give_result(thread, text="x " * 2_000 + "connected zebrafish" + " filler" * 500)
+    assert api.delete(f"/api/threads/{deleted.channel}/").status_code < 300
+    for query, row in (("~/.ssh/zlorp_key", asked), ("zebrafish", result)):
+        for place in ({}, {"channel": boats.channel}):
+            [hit] = found(api, q=query, **place)["hits"]
+            assert hit["message_id"] == row.pk
+            assert query in hit["excerpt"]
 
 
 def test_nothing_of_another_user_is_found(api, bob):
