@@ -41,6 +41,10 @@ RENEWAL_POINTS: dict[str, tuple[str, str, str, int]] = {
     "in the middle of the commit": ("agent.compaction", "commit", AFTER, 1),
 }
 
+# The same for a renewal that nobody asks for: the child takes any context for full.
+FULL = "while a full context is renewed"
+THRESHOLD_POINTS = {FULL: ("agent.renewal", "_commit", BEFORE, 1)}
+
 
 def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
@@ -50,7 +54,11 @@ def plant(point: str) -> None:
     """Make the process die at the point."""
     from importlib import import_module
 
-    path, name, when, at = {**POINTS, **RENEWAL_POINTS}[point]
+    if point == FULL:
+        from agent import compaction
+
+        compaction.THRESHOLD_SHARE = compaction.WORTHWHILE_SHARE = 0.0
+    path, name, when, at = {**POINTS, **RENEWAL_POINTS, **THRESHOLD_POINTS}[point]
     try:
         owner: Any = import_module(path)
     except ModuleNotFoundError:

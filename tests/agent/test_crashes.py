@@ -17,7 +17,7 @@ from agent.models import InboxItem, TaskFrame, ToolCall, TurnEvent
 from llm.emulator.client import text, tool_use
 from llm.models import ModelCall
 from maxclaw import clock
-from tests.agent.crashing_process import POINTS, RENEWAL_POINTS
+from tests.agent.crashing_process import POINTS, RENEWAL_POINTS, THRESHOLD_POINTS
 from tests.agent.test_cached_prefix import LONG, check_each_extends_the_one_before
 from tests.agent.world import database_url
 from threads.lifecycle import create_thread
@@ -173,7 +173,7 @@ def test_killed(point, emulator, alice, turn_process):
     assert report.calls == report.proved
 
 
-@pytest.mark.parametrize("point", RENEWAL_POINTS)
+@pytest.mark.parametrize("point", [*RENEWAL_POINTS, *THRESHOLD_POINTS])
 def test_killed_while_the_context_is_renewed(point, emulator, alice, turn_process):
     """The old generation stays live and whole, and the next message is answered in it."""
     thread = create_thread(alice)
@@ -182,8 +182,9 @@ def test_killed_while_the_context_is_renewed(point, emulator, alice, turn_proces
     with turn_process(point) as process:
         sending.send(alice, thread.channel, "First words", client_key="first")
         wait_until(lambda: Message.objects.filter(thread=thread, text="First answer.").exists())
-        wait_until(lambda: Thread.objects.get(pk=thread.pk).state == Thread.State.IDLE)
-        renewal.request(alice, thread.channel)
+        if point in RENEWAL_POINTS:
+            wait_until(lambda: Thread.objects.get(pk=thread.pk).state == Thread.State.IDLE)
+            renewal.request(alice, thread.channel)
         process.wait(20)
     with clock.moved(django_settings.LEASE_SECONDS + 1):
         assert taking.sweep(thread.pk)
