@@ -32,10 +32,14 @@ def fixed_lines(thread: Thread, generation: Generation) -> str:
 
 @source(10, "earlier generations")
 def earlier_generations(thread: Thread, generation: Generation) -> str | None:
-    """Older words of the same conversation are not in this context; say so, and say how they are read."""
-    if generation.ordinal == 1:
-        return None
-    return EARLIER.format(channel=thread.channel)
+    """Older words of the same conversation are not in this context; say so, and say how they are read. Those of a
+    branch, made where that was not yet said, are in the conversation that it branches from."""
+    origin = thread.copied_from
+    if generation.ordinal > 1:
+        return EARLIER.format(channel=thread.channel)
+    if origin is not None and origin.generation.ordinal > 1:
+        return EARLIER.format(channel=origin.thread.channel)
+    return None
 
 
 @source(20, "standing instructions")

@@ -1,8 +1,10 @@
 """Appending imported messages to a thread, dealt into generations where they are more than a context holds.
 
 The live generation holds at most half of the model's budget (system, tools and opening counted), the newest exchanges
-first of all; the earlier ones have ended with the reason "import" and hold no more. Every later opening is rendered
-and frozen at once; it says that earlier messages are read with `message_history_read`.
+first of all; the earlier ones have ended with the reason "import" and hold no more. The openings of those between are
+rendered and frozen at once, for branches that copy them; the last one's at its first turn, as in every conversation, so
+that it says what is remembered then. From the second on they say that earlier messages are read with
+`message_history_read`.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -95,7 +97,7 @@ def add(
     for number, (begin, end) in enumerate(zip(begins, ends, strict=True)):
         starts = passage.created(min(begin, len(passage) - 1))
         if number:
-            generation = _next_generation(thread, generation, starts)
+            generation = _next_generation(thread, generation, starts, is_last=number == len(begins) - 1)
         elif not grows and not holds_copies and generation.started != starts:
             generation.started = starts
             generation.save(update_fields=["started"])
@@ -170,16 +172,17 @@ def _cuts(thread: Thread, generation: Generation, passage: Passage, model: Model
     return [heads[cut] if cut < len(heads) else len(passage) for cut in cuts]
 
 
-def _next_generation(thread: Thread, ended: Generation, starts: datetime) -> Generation:
-    """End a generation where the next one's first message stands, and open that one for good."""
+def _next_generation(thread: Thread, ended: Generation, starts: datetime, *, is_last: bool) -> Generation:
+    """End a generation where the next one's first message stands, and begin that one."""
     starts = max(starts, ended.started)
     ended.ended, ended.end_reason = starts, Generation.EndReason.IMPORT
     ended.save(update_fields=["ended", "end_reason"])
     generation = Generation.objects.create(
         thread=thread, owner_id=thread.owner_id, ordinal=ended.ordinal + 1, started=starts
     )
-    generation.opening = opening.render(thread, generation)
-    generation.save(update_fields=["opening"])
+    if not is_last:
+        generation.opening = opening.render(thread, generation)
+        generation.save(update_fields=["opening"])
     return generation
 
 

@@ -18,8 +18,9 @@ from memory.models import Fact, FactEvidence, FactUse
 from tests.agent.test_summary import ten_sections
 from tests.agent.world import running_world
 from tests.memory.remembered import remember
+from tests.memory.steward_world import import_lines
 from tests.threads.records import exchange, live, say, thread_of
-from threads.copying import rewind
+from threads.copying import fork, rewind
 from threads.models import Generation, Message
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -154,3 +155,24 @@ def test_who_has_no_facts_pays_one_statement_and_no_model(alice, monkeypatch, dj
     monkeypatch.setattr(embedding, "able_to_embed", None)
     with django_assert_num_queries(1):
         assert briefing._opens(thread.pk, None) is None
+
+
+def test_an_imported_history_is_briefed_when_it_goes_on_and_so_is_a_branch_of_it(emulator, alice, settings, tmp_path):
+    catalog = tmp_path / "catalog.toml"
+    catalog.write_text("[models.emulator-main]\ncontext_budget = 16_000\n")
+    settings.MAXCLAW_CATALOG = str(catalog)
+    bees = remember(alice, BEES)
+    told = [("How do I look after the bees on my roof? " * 40, f"{number}. Gently.") for number in range(100)]
+    thread = import_lines(alice, "bees", told)
+    assert live(thread).ordinal > 2
+    branch = fork(alice, thread, live(thread).messages.order_by("-pk")[0], acting_user=alice)
+    emulator.answer(text("Yes."), times=-1)
+
+    async def scenario(world):
+        for one in (thread, branch):
+            await world.ask(one, "And in winter?")
+
+    play(emulator, scenario)
+    for one in (thread, branch):
+        assert briefed_with(live(one))[1] == [bees.pk]
+        assert f'search_memory, channel "{thread.channel}"' in json.loads(live(one).opening)[0]["text"]
