@@ -1,0 +1,65 @@
+"""The steward over imported conversations whose contexts ended as they end in use: full, at rest, asked for, archived."""
+
+import pytest
+from asgiref.sync import async_to_sync
+
+from agent import compaction, renewal, speaking
+from llm.emulator.client import text
+from maxclaw.database_threads import in_database
+from tests.agent.test_summary import ten_sections
+from tests.agent.world import running_world
+from tests.memory.steward_world import digested_ids, drain, import_lines, readable_ids, rests, texts
+from threads import lifecycle
+from threads.models import Generation
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+ASKED = {"contains": "ten numbered\nsections"}
+FULL = "I prefer roses. " + "Some words about the garden and its many roses. " * 1_200
+
+
+def test_what_is_said_before_and_after_each_renewal_is_read_once(emulator, alice, settings, tmp_path, monkeypatch):
+    catalog = tmp_path / "catalog.toml"
+    catalog.write_text("[models.emulator-main]\ncontext_budget = 16_000\n")
+    settings.MAXCLAW_CATALOG, settings.MESSAGE_MAX_CHARS = str(catalog), 10**6
+    monkeypatch.setattr(speaking, "MESSAGE_BUDGET_SHARE", 1.0)
+    emulator.answer(text(ten_sections(s1="- The garden")), match=ASKED, times=-1)
+    emulator.answer(text("Noted."), match={"model": "emulator-main"}, times=-1)
+    garden = import_lines(alice, "garden", [("I live in Lisbon. What grows there?", "Lemons.")])
+    boat = import_lines(alice, "boat", [("我住在杭州。", "好的。")])
+
+    async def scenario(world):
+        async def renewed(ordinal):
+            await world.until(lambda: Generation.objects.filter(thread=garden, ordinal=ordinal).exists())
+            await world.rest(garden)
+
+        await world.ask(garden, "I prefer tea in the morning.")
+        await in_database(renewal.request, alice, garden.channel)
+        await renewed(2)
+        await world.ask(garden, FULL)
+        await renewed(3)
+        await world.ask(garden, "I prefer lemons.")
+        assert await compaction.compact_idle(garden.pk)
+        await world.ask(garden, "I prefer quiet days.")
+
+    async def run():
+        async with running_world(emulator) as world:
+            await scenario(world)
+
+    async_to_sync(run)()
+    lifecycle.archive(garden, acting_user=alice)
+    lifecycle.end(boat)
+    rests(garden, boat)
+    reasons = Generation.objects.filter(thread=garden).order_by("ordinal").values_list("end_reason", flat=True)
+    assert list(reasons)[:3] == ["manual", "threshold", "idle"]
+    assert drain() == 5
+    assert digested_ids() == readable_ids(garden, boat)
+    assert texts(alice) == [
+        "The user said: I live in Lisbon.",
+        "The user said: I prefer lemons.",
+        "The user said: I prefer quiet days.",
+        "The user said: I prefer roses.",
+        "The user said: I prefer tea in the morning.",
+        "The user said: 我住在杭州。",
+    ]
+    assert drain(thorough=True) == 0
