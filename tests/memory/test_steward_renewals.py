@@ -1,4 +1,4 @@
-"""The steward over imported conversations whose contexts ended as they end in use: full, at rest, asked for, archived."""
+"""The steward over imported conversations whose contexts end as they do in use: full, resting, asked for, archived."""
 
 import pytest
 from asgiref.sync import async_to_sync
