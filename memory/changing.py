@@ -6,7 +6,8 @@ from dataclasses import replace
 from django.db import transaction
 
 from accounts.models import User
-from memory.fact_drafts import FactDraft, check_no_secret, clean, fingerprint_of
+from maxclaw import clock
+from memory.fact_drafts import FactDraft, check_no_secret, clean, dated, fingerprint_of
 from memory.fact_rows import add_rows_of, close, create, level_of, locked, log, same_fact, supersede
 from memory.models import Fact, FactLog
 from memory.refusals import FactRefused
@@ -78,6 +79,10 @@ def _rewrite(olds: Sequence[Fact], draft: FactDraft, writer: str, reason: str) -
     draft = clean(draft)
     check_no_secret(draft)
     first = olds[0]
+    now = clock.now()
+    # New words are said now. Where an old fact holds such a time too, nobody knows from when that one is seen.
+    if all(dated(old, now, first.owner) == old for old in map(draft_of, olds)):
+        draft = dated(draft, now, first.owner)
     known = same_fact(first.owner_id, draft, level_of(first))
     if known is not None and known.pk not in {old.pk for old in olds}:
         olds = [*olds, known]

@@ -3,11 +3,11 @@
 import hashlib
 import unicodedata
 from dataclasses import dataclass, replace
+from datetime import datetime
 
 from accounts.models import User
 from maxclaw.text import visible
 from memory import dates, secrets
-from memory.evidence import Proof
 from memory.models import Fact
 from memory.refusals import FactRefused
 
@@ -61,8 +61,9 @@ def clean(draft: FactDraft) -> FactDraft:
     return replace(draft, text=text, applies_to=applies_to, project=project)
 
 
-def dated(draft: FactDraft, proof: Proof, owner: User) -> FactDraft:
-    said, zone = proof.said, owner.zone
+def dated(draft: FactDraft, said: datetime, owner: User) -> FactDraft:
+    """The draft with its relative times as dates, seen from when its words were said (aware)."""
+    zone = owner.zone
     return replace(
         draft,
         text=dates.absolute(draft.text, said, zone),

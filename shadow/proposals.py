@@ -111,7 +111,7 @@ def _check(thread: Thread, item: Any) -> _Checked:
         for row in (proof.message, proof.accepted_by):
             if row is not None and row.copied_from_id is not None:
                 raise FactRefused(f"message {row.pk} was copied from another conversation.")
-    draft = dated(draft, proofs[0], thread.owner)
+    draft = dated(draft, proofs[0].said, thread.owner)
     check_no_secret(draft)
     return _Checked(draft, proofs, _replaced(thread, item.get("replaces")))
 

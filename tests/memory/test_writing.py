@@ -1,14 +1,17 @@
 """Writing facts: what becomes one row, what stands side by side, what supersedes."""
 
+from datetime import UTC, datetime
+
 import pytest
 from django.db import connection, transaction
 
+from maxclaw import clock
 from memory import evidence, writing
 from memory.fact_rows import lock_facts
 from memory.models import Fact, FactEvidence, FactLog
 from memory.refusals import FactRefused
 from memory.writing import FactDraft, Outcome
-from tests.memory.facts import about_user, remember, stated
+from tests.memory.facts import about_user, fact_row, remember, stated
 from tests.threads.records import exchange, say, thread_of
 from tests.threads.transactions import Elsewhere, wait_until_blocked
 from threads import lifecycle
@@ -177,6 +180,16 @@ def test_a_correction_leaves_the_new_words_alone(alice, said):
     hidden = remember(say(thread_of(alice, scope="isolated"), Message.Role.USER, "I am ill."), "Is ill.").fact
     with pytest.raises(FactRefused, match="no fact"):
         writing.correct(hidden, about_user("Is well."), reason="", writer="person", viewer=viewer)
+
+
+def test_what_a_correction_says_of_time_is_seen_from_now_unless_the_old_words_said_it(alice, said):
+    fact = remember(said).fact
+    with clock.moved((datetime(2023, 5, 8, 12, tzinfo=UTC) - clock.now()).total_seconds()):
+        new = writing.correct(fact, about_user("Moved house yesterday."), reason="", writer="person")
+        assert new.text == "Moved house 2023-05-07."
+        old = fact_row(alice, said, "Left home yesterday.")
+        kept = writing.correct(old, about_user("Left Rome yesterday."), reason="", writer="person")
+    assert kept.text == "Left Rome yesterday."
 
 
 @pytest.mark.django_db(transaction=True)
