@@ -5,12 +5,14 @@ vector is given to a row that still waits for it, or to none.
 """
 
 import logging
+from collections.abc import Sequence
 
 from django.db.models import Q, QuerySet
 
 from llm import embedding
 from llm.catalog_entries import ALL
-from llm.embedding import EmbeddingBackend, EmbeddingError
+from llm.embedding import EmbeddingBackend, EmbeddingError, Vectors
+from llm.error_table import ErrorKind
 from maxclaw import clock
 from maxclaw.text import head
 from memory import secrets
@@ -20,6 +22,9 @@ logger = logging.getLogger("maxclaw.embedding")
 
 BATCH_FACTS = 128
 TASK_SECONDS = 20.0
+# Kinds of failure that are no matter of the words. Another one may be: then a word that nobody refuses tells.
+DOWN = (ErrorKind.TRANSIENT, ErrorKind.CREDENTIAL)
+PLAIN_WORD = "tea"
 
 
 def pending_facts(backend: EmbeddingBackend) -> QuerySet[Fact]:
@@ -40,7 +45,7 @@ def embed_facts(
     owner_id: int | None = None, backend: EmbeddingBackend | None = None, seconds: float = TASK_SECONDS
 ) -> int:
     """Embed what an owner's facts lack, or everybody's, for at most about `seconds`. Returns how many got a vector; a
-    failing backend is tried again by the next tick."""
+    failing backend is tried again by the next tick, and so are words that it refused."""
     backend = backend or embedding.configured()
     deadline = clock.monotonic() + seconds
     written = last = 0
@@ -52,12 +57,33 @@ def embed_facts(
         if not batch:
             break
         try:
-            vectors = backend.embed([head(words_of(fact), backend.max_chars) for fact in batch])
+            written += _embed(batch, backend, deadline)
         except EmbeddingError as error:
             logger.warning("Facts were not embedded: %s", error.text)
             break
-        for fact, vector in zip(batch, vectors, strict=True):
-            waiting = Fact.objects.filter(pk=fact.pk, status=Fact.Status.ACTIVE)
-            written += waiting.update(embedding=vector, embedding_model=backend.name)
         last = batch[-1].pk
+    return written
+
+
+def _embed(batch: Sequence[Fact], backend: EmbeddingBackend, deadline: float) -> int:
+    """Embed some facts, around those whose words the backend refuses: it refuses a request as a whole, so the halves
+    are asked for apart. Returns how many got a vector. Raises EmbeddingError where it takes nobody's words now."""
+    try:
+        return _give(batch, backend.embed([head(words_of(fact), backend.max_chars) for fact in batch]), backend)
+    except EmbeddingError as error:
+        if error.kind in DOWN:
+            raise
+        backend.embed([PLAIN_WORD])
+        logger.warning("Facts from %s to %s were not embedded: %s", batch[0].pk, batch[-1].pk, error.text)
+    if len(batch) == 1 or clock.monotonic() >= deadline:
+        return 0
+    middle = len(batch) // 2
+    return _embed(batch[:middle], backend, deadline) + _embed(batch[middle:], backend, deadline)
+
+
+def _give(facts: Sequence[Fact], vectors: Vectors, backend: EmbeddingBackend) -> int:
+    written = 0
+    for fact, vector in zip(facts, vectors, strict=True):
+        waiting = Fact.objects.filter(pk=fact.pk, status=Fact.Status.ACTIVE)
+        written += waiting.update(embedding=vector, embedding_model=backend.name)
     return written

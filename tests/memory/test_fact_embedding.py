@@ -102,6 +102,39 @@ def test_a_failing_backend_is_tried_again_and_a_slow_one_stopped_in_time(said):
     assert fact_embedding.embed_facts(backend=Backend()) == 1
 
 
+def test_words_that_a_backend_refuses_keep_no_others_from_their_vectors(alice, bob, said):
+    """A server refuses the whole request for one text in it."""
+    kept = [remember(said, f"Likes tea number {number}.").fact.pk for number in range(3)]
+    refused = remember(said, "Unspeakable.").fact.pk
+    kept.append(remember(say(thread_of(bob), Message.Role.USER, "Tea!")).fact.pk)
+
+    class Refusing(Backend):
+        kind = embedding.ErrorKind.UNKNOWN
+
+        def embed(self, texts):
+            self.seen.append(len(texts))
+            if "Unspeakable." in texts:
+                raise embedding.EmbeddingError(self.kind, "refused")
+            return [[1.0, 0.0] for _text in texts]
+
+    down = Refusing()
+    down.kind = embedding.ErrorKind.TRANSIENT
+    assert fact_embedding.embed_facts(backend=down) == 0
+    assert down.seen == [5], "a backend that is down is not asked in halves"
+
+    class Broken(Refusing):
+        def embed(self, texts):
+            self.seen.append(len(texts))
+            raise embedding.EmbeddingError(self.kind, "no such model")
+
+    broken = Broken()
+    assert fact_embedding.embed_facts(backend=broken) == 0
+    assert broken.seen == [5, 1], "nor is one that refuses everything"
+    assert fact_embedding.embed_facts(backend=Refusing()) == 4
+    assert sorted(Fact.objects.exclude(embedding_model="").values_list("pk", flat=True)) == sorted(kept)
+    assert [fact.pk for fact in fact_embedding.pending_facts(Refusing())] == [refused]
+
+
 def test_no_words_of_a_category_reach_a_backend_that_may_not_read_it(alice, said):
     remember(said)
     labelled = remember(say(thread_of(alice, category="personal"), Message.Role.USER, "Ill."), "Is ill.").fact
