@@ -16,6 +16,9 @@ from threads.lifecycle import descendants
 from threads.models import Thread
 from threads.visibility import Level, can_flow
 
+# Writers whose reasons are a model's words.
+MODELS = (Fact.Writer.STEWARD, Fact.Writer.REMEMBER, Fact.Writer.SHADOW)
+
 
 def export(user: User) -> Iterator[dict[str, Any]]:
     """Facts with their evidence and uses, and what was done to them, oldest first."""
@@ -76,9 +79,10 @@ def holdings(user: User) -> Iterator[str]:
 
 
 def erase_thread(thread: Thread) -> None:
-    """Take the conversation's evidence along, the facts whose every evidence went with it, and those of an island on
-    which nothing is left."""
+    """Take the conversation's evidence along, the facts whose every evidence went with it, those of an island on which
+    nothing is left, and the reasons that may quote it."""
     lock_facts(thread.owner_id)
+    _empty_reasons(thread)
     going = _evidence_of([thread.pk])
     touched = set(going.values_list("fact_id", flat=True))
     going.delete()
@@ -144,6 +148,16 @@ def delete_facts(owner_id: int, ids: Iterable[int]) -> None:
     Fact.objects.filter(owner_id=owner_id, superseded_by__in=ids).update(why="")
     erasing.empty_admin_log(Fact, ids)
     Fact.objects.filter(owner_id=owner_id, pk__in=ids).delete()
+
+
+def _empty_reasons(thread: Thread) -> None:
+    """A model that reads a conversation may retire or replace what others prove, and says why in its words. Where it
+    read is not kept, so every reason that a model gave since the conversation began goes; a person's own stay."""
+    given = FactLog.objects.filter(owner_id=thread.owner_id).exclude(reason="")
+    by_models = given.filter(writer__in=MODELS, created__gte=thread.created)
+    facts = Fact.objects.filter(owner_id=thread.owner_id, why__in=by_models.values("reason"))
+    facts.filter(changed__gte=thread.created).update(why="")
+    by_models.update(reason="")
 
 
 def _both(one: Level, other: Level) -> Level | None:

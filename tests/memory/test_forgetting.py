@@ -184,6 +184,23 @@ def test_a_conversation_takes_along_its_evidence_and_what_it_alone_proves(alice,
     assert places_with(CANARY) == []
 
 
+def test_reasons_that_quote_a_conversation_go_with_it_though_the_facts_stay(alice, thread):
+    """A model that read there took back, and replaced, what other conversations prove."""
+    said = say(thread_of(alice), Message.Role.USER, "Tea!")
+    retired, replaced, closed = (remember(said, text).fact for text in ("Likes tea.", "Drinks tea.", "Buys tea."))
+    writing.retire(retired, reason=f"They said: {CANARY}.", writer="steward")
+    claims = [writing.evidence.parse({"kind": "max-stated", "message_id": said.pk})]
+    draft = about_user("Drinks coffee.")
+    written = {"writer": "steward", "thread": said.thread, "replaces": replaced.pk}
+    writing.write_fact(alice.pk, draft, claims, reason=f"Now {CANARY}.", **written)
+    writing.retire(closed, reason="My own reason.", writer="person", actor=alice)
+    assert {place.split(".")[0] for place in places_with(CANARY)} == {"memory_fact", "memory_factlog"}
+    erasing.erase_thread(thread)
+    assert places_with(CANARY) == []
+    assert Fact.objects.count() == 4
+    assert Fact.objects.get(pk=closed.pk).why == FactLog.objects.get(writer="person").reason == "My own reason."
+
+
 def test_an_island_hands_its_facts_over_or_takes_them_along(alice):
     root = thread_of(alice, scope="isolated")
     said, answer = exchange(root, "I am ill.", "Get well.")
