@@ -7,6 +7,7 @@ one transaction at its end. A crash before it means that the page is read again,
 
 import asyncio
 import logging
+from datetime import datetime
 from typing import Any
 
 from agent.registry import ToolContext
@@ -37,19 +38,41 @@ READ_AT_ONCE = 4
 async def drain(*, thorough: bool = False, seconds: float = DRAIN_SECONDS) -> int:
     """Read what is due, several conversations at once, and begin nothing after `seconds`. Returns how many pages were
     read."""
-    waiting = await in_database(steward_work.due_threads, clock.now(), THREADS_MAX, thorough=thorough)
     deadline = clock.monotonic() + seconds
-    spent: set[int] = set()  # owners whose budget for today is
+    waiting = _Waiting(clock.now(), thorough)
 
     async def work() -> int:
         pages = 0
-        while waiting:
-            thread_id = waiting.pop(0)
-            while clock.monotonic() < deadline and (read := await read_page(thread_id, spent)):
+        while clock.monotonic() < deadline and (thread_id := await waiting.next()):
+            while clock.monotonic() < deadline and (read := await read_page(thread_id, waiting.spent)):
                 pages += read
         return pages
 
     return sum(await asyncio.gather(*(work() for _worker in range(READ_AT_ONCE))))
+
+
+class _Waiting:
+    """The threads that are due at `now`, each once, THREADS_MAX of them known at a time. Those that nobody may read now
+    are passed like any other, so that they hold up none behind them."""
+
+    def __init__(self, now: datetime, thorough: bool) -> None:
+        self.spent: set[int] = set()  # owners whose budget for today is
+        self._now, self._thorough = now, thorough
+        self._known: list[int] = []
+        self._passed: set[int] = set()
+        self._looking = asyncio.Lock()
+
+    async def next(self) -> int | None:
+        async with self._looking:
+            if not self._known:
+                self._known = await in_database(self._look)
+                self._passed.update(self._known)
+            return self._known.pop(0) if self._known else None
+
+    def _look(self) -> list[int]:
+        return steward_work.due_threads(
+            self._now, THREADS_MAX, thorough=self._thorough, passed=self._passed, spent=self.spent
+        )
 
 
 async def read_page(thread_id: int, spent: set[int] | None = None) -> bool:

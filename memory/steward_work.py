@@ -5,13 +5,14 @@ asked, so an attempt counts although its worker dies; it ends as done, with a Di
 failed.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.db import IntegrityError, transaction
-from django.db.models import Exists, Max, OuterRef, Q, QuerySet
-from django.db.models.functions import Coalesce
+from django.db.models import Exists, Max, OuterRef, Q, QuerySet, Window
+from django.db.models.functions import Coalesce, RowNumber
 
 from maxclaw import clock
 from memory import backlog
@@ -59,8 +60,16 @@ def still_open(thread_id: int) -> bool:
     return Thread.objects.filter(pk=thread_id, scope=Thread.Scope.OPEN, deleted__isnull=True).exists()
 
 
-def due_threads(now: datetime, limit: int, *, thorough: bool = False) -> list[int]:
-    """Threads that may have a page to read, the one that rests longest first.
+def due_threads(
+    now: datetime,
+    limit: int,
+    *,
+    thorough: bool = False,
+    passed: Collection[int] = (),
+    spent: Collection[int] = (),
+) -> list[int]:
+    """Threads that may have a page to read: each person's one that rests longest, then the next of each, and so on, so
+    that nobody's many hold up another's few. Without those in `passed`, and those of owners in `spent`.
 
     Looks behind what each thread's last reading reached; `thorough` looks at every row, and so finds what came to
     stand again behind it, and pages that were passed over.
@@ -77,7 +86,9 @@ def due_threads(now: datetime, limit: int, *, thorough: bool = False) -> list[in
         rows = rows.filter(pk__gt=OuterRef("reached"))
     threads = readable_threads().annotate(reached=Coalesce(reached, 0)).filter(Exists(rows))
     rests = Q(updated__lte=now - QUIET) | Exists(Generation.objects.filter(thread=OuterRef("pk"), ended__isnull=False))
-    return list(threads.filter(rests).order_by("updated", "pk").values_list("pk", flat=True)[:limit])
+    threads = threads.filter(rests).exclude(pk__in=passed).exclude(owner__in=spent)
+    place = Window(RowNumber(), partition_by="owner", order_by=["updated", "pk"])
+    return list(threads.annotate(place=place).order_by("place", "updated", "pk").values_list("pk", flat=True)[:limit])
 
 
 def claim(thread_id: int) -> Reading | None:

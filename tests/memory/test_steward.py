@@ -10,7 +10,7 @@ from agent.ticking import run_tick
 from llm.emulator.client import text, tool_use
 from llm.models import ModelCall
 from maxclaw import clock
-from memory import steward_work
+from memory import steward, steward_work
 from memory.models import Digest, Episode, Fact, FactEvidence
 from tests.memory.steward_world import (
     digested_ids,
@@ -184,6 +184,38 @@ def test_a_spent_budget_is_no_failure_and_nobody_elses(emulator, alice, bob, set
     assert outcomes(owner=alice) == []
     settings.BUDGET_USER_TOKENS = 2_000_000
     assert drain() == 1
+
+
+def test_many_conversations_that_cannot_be_read_hold_up_no_others(emulator, alice, bob, settings, monkeypatch):
+    """More than are looked for at a time: paused ones, and those of somebody whose budget is spent, rest longest."""
+    monkeypatch.setattr(steward, "THREADS_MAX", 3)
+    paused = [thread_of(bob) for _number in range(4)]
+    spent = [thread_of(alice) for _number in range(4)]
+    for thread in (*paused, *spent):
+        exchange(thread, "I live in Lisbon.")
+    rests(*paused, *spent)
+    for thread in paused:
+        for _attempt in range(3):
+            generation = Generation.objects.get(thread=thread)
+            Episode.objects.create(owner=bob, thread=thread, generation=generation, through_seq=0, outcome="failed")
+    last = thread_of(bob)
+    exchange(last, "I prefer tea.")
+    Thread.objects.filter(pk=last.pk).update(updated=clock.now() - timedelta(minutes=30))
+    settings.BUDGET_USER_TOKENS = 60_000
+    ModelCall.objects.create(
+        purpose="steward",
+        owner=alice,
+        header=calls_header(),
+        model="emulator-light",
+        body_sha256="",
+        max_tokens=1,
+        reserved_tokens=59_000,
+    )
+    order = steward_work.due_threads(clock.now(), 100)
+    owners = dict(Thread.objects.values_list("pk", "owner"))
+    assert [owners[pk] for pk in order] == [bob.pk, alice.pk] * 4 + [bob.pk], "each person's next in turn"
+    assert drain() == 1
+    assert (texts(alice), texts(bob)) == ([], ["The user said: I prefer tea."])
 
 
 def calls_header():
