@@ -3,7 +3,7 @@ the person's own words are looked for.
 
 - Out of scope: retired, and no evidence is looked for.
 - A pointer: left and counted, until a read-only tool finds its document.
-- The person's own words found again in a message of theirs: a new fact, max-stated, supersedes the old one.
+- The person's own words found again as a whole sentence of theirs: a new fact, max-stated, supersedes the old one.
 - Anything else stays as it is, and is looked for again the next time: by its words, not by a model.
 
 Each page is one transaction, so it can be stopped at any time and run again.
@@ -27,6 +27,7 @@ from memory.background_calls import BackgroundCall
 from memory.evidence import Claim
 from memory.fact_drafts import dated
 from memory.models import Fact, FactEvidence, FactLog
+from memory.own_sentences import says
 from memory.refusals import EvidenceRefused
 from threads.models import Message, Thread
 from threads.search_range import standing
@@ -36,6 +37,8 @@ PAGE_FACTS = 40
 # Shorter words are found everywhere and prove nothing.
 WORDS_MIN_CHARS = 12
 WORDS_MIN_CHARS_CHINESE = 5
+# Newest messages with the words that are read for the sentence.
+CANDIDATES_MAX = 100
 JUDGED = "judged: "
 KEEP, OUT_OF_SCOPE, POINTER = "keep", "out-of-scope", "pointer"
 
@@ -207,22 +210,19 @@ def _restate(owner: User, fact: Fact) -> bool:
 
 
 def _said_by(owner: User, fact: Fact) -> Message | None:
-    """The newest message of the person's, at the level of the fact, that holds its words as they stand, case aside."""
+    """The newest message of the person's, at the level of the fact, in which its words are a sentence of their own."""
     needle = fold(fact.text.strip(" .。!！\"“”'"))
     if only_asks(fact.text) or len(needle) < (WORDS_MIN_CHARS if needle.isascii() else WORDS_MIN_CHARS_CHINESE):
         return None
     level = fact_rows.level_of(fact)
-    return (
-        Message.objects.filter(
-            standing(),
-            owner=owner,
-            role=Message.Role.USER,
-            copied_from__isnull=True,
-            search_text__contains=needle,
-            thread__deleted__isnull=True,
-            thread__scope=Thread.Scope.OPEN,
-            thread__category__in={"", level.category},
-        )
-        .order_by("-pk")
-        .first()
-    )
+    holding = Message.objects.filter(
+        standing(),
+        owner=owner,
+        role=Message.Role.USER,
+        copied_from__isnull=True,
+        search_text__contains=needle,
+        thread__deleted__isnull=True,
+        thread__scope=Thread.Scope.OPEN,
+        thread__category__in={"", level.category},
+    ).order_by("-pk")
+    return next((said for said in holding[:CANDIDATES_MAX] if says(said.text, fact.text)), None)

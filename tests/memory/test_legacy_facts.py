@@ -84,7 +84,8 @@ def test_triage_retires_rewrites_and_leaves_and_the_second_time_changes_nothing(
         "Do I want to move to Porto?",
     )
     imported(bob, "I prefer tea in the morning.")
-    said, _answer = exchange(thread_of(alice), "As I said, I PREFER tea in the morning, always. 我喜欢安静的早晨。")
+    said, _answer = exchange(thread_of(alice), "As I said, I PREFER tea in the morning. 我喜欢安静的早晨。")
+    exchange(thread_of(alice), "It is not true that I prefer tea in the morning.")
     exchange(thread_of(alice), "Do I want to move to Porto? The server is deployed from commit 1a2b3c4.")
     exchange(thread_of(alice, scope="isolated"), "She likes long walks by the sea.")
     exchange(thread_of(bob), "She likes long walks by the sea.")
