@@ -5,6 +5,7 @@ Rules, not understanding: where they cannot tell, words do not only ask, and do 
 
 import re
 import unicodedata
+from collections.abc import Sequence
 
 # What a person pasted or quotes is not said by them.
 _FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
@@ -33,6 +34,21 @@ _ASKS_CHINESE = re.compile(
     r"|要不要|是不是|能不能|可不可以|该不该|应不应该|有没有|会不会|好不好|行不行|对不对|需不需要|是否"
     r"|(怎么办|怎么样|什么意思|是什么|为什么|哪个|哪些|哪里|多少|几点)$"
 )
+# What asks without being phrased as a question. "Tell me when you delete something" is an instruction and does not.
+_OPEN_CHOICE = (
+    r"(whether\b"
+    r"|(what|which|how|why|who|when|where|if)\b.*\b(should|ought|best|better|recommend|prefer|advise)\b"
+    r"|(what|which|how|when|where)(\s+\w+)?\s+to\b)"
+)
+_ASKS_INDIRECTLY = re.compile(
+    rf"(?i)^(please\s+)?((tell|show|advise|remind|explain|let (me|us) know|say|check|find out|look up|help (me|us)"
+    rf"|i (want|need|would like) to know|i'd like to know|i('m| am) (wondering|not sure|unsure|curious|asking)"
+    rf"|i wonder|i was wondering|i (don't|do not) know)\b[^.]*?\b{_OPEN_CHOICE}|whether (i|we) should\b)"
+    r"|^(请|麻烦(你)?|帮我)?(告诉我|说说|讲讲|解释|想想|看看|我想知道|我们想知道|我想问|我不知道|我不确定)"
+    r".*(是否|该|应该|哪|更好|建议|要不要|好不好|能不能|还是)"
+)
+_ASKS_WHICH = re.compile(rf"(?i)^(what|how|why|which|who)('s|\s+{_VERBS_FIRST})\b")
+_ALTERNATIVES = re.compile(r"(?i)\bor\b|还是")
 _ASKS_OURSELVES = re.compile(
     r"^(我|我们|咱们|咱)(要不要|该不该|是不是|能不能|应不应该|可不可以|需不需要|有没有|会不会)"
 )
@@ -61,10 +77,26 @@ _ACCEPTING_START = re.compile(
     r"|that (works|is right|is correct|is fine|is good)"
     r"|that's (right|correct|fine|good|great|perfect)"
     r"|this (works|is right|is correct|is fine|is good)|works for me|fine (by|with) me|go ahead|go for it|go with"
-    r"|let's (do|go|use|take|keep|stick|proceed)|do it|do that|please (do|proceed|go ahead)|proceed|you're right"
-    r"|you are right|yes )"
+    r"|let's (do|go|use|take|keep|stick|proceed)(?! \w+ing\b)|do it|do that"
+    r"|please (do|proceed|go ahead)|proceed|you're right|you are right)"
     r"|^(我|我们)?(同意|赞成|接受|认可|确认|采纳)|^就(这么|这样|按|用|选|要|定)|^(按|照)(你|这个|这样|此|上面)"
     r"|^听你的|^你说得对|^你说的对|^(这样|这个|这么做)(就)?(可以|行|好|很好|没问题|挺好)|^(好|好的|行|可以|对|是的)(就|那就|那么)"
+)
+# After these it goes without saying that what follows is meant; "ok" and the like only show that somebody listened.
+_PLAIN_YES = re.compile(
+    r"(?i)^(yes|yeah|yep|yup|agreed|correct|exactly|absolutely|definitely|certainly|of course|by all means|approved"
+    r"|confirmed|对|对的|是的|没错|同意|赞成|正确|确认)$"
+)
+_LEADING_YES = re.compile(r"(?i)^(yes|yeah|yep|yup)\s+(?=\w)")
+_CARRIES_OUT = re.compile(
+    r"(?i)^(please\s+)?(use|take|keep|make|remember|note|save|do)\b|^(i|we) (do|did|am|are|have|will|would)$"
+    r"|^(就|请)?(用|选|按|记住|记下)"
+)
+_COURTESY = re.compile(r"(?i)^((many\s+)?(thanks|thank you|thx)\b.*|please|(谢谢|多谢|辛苦|麻烦)(你|您|了)*)$")
+_NEXT_TASK = re.compile(r"(?i)^(next|now|then|after that|also|please)\b|^(接下来|下一步|然后|现在|请)")
+_PUTS_OFF = re.compile(
+    r"(?i)\b(think|thinking|consider|considering|sleep on|look into|tell (me|us)|show (me|us)|explain|hate|dislike"
+    r"|other (options?|ways?)|alternatives?)\b|考虑|再(看|想|给|说|聊|议)|看看|说说|其他|其它|讨厌"
 )
 _YES_AFTER_ALL = re.compile(
     r"(?i)\b(no (problem|problems|objection|objections|doubt|worries)|not bad|why not|can't complain"
@@ -96,20 +128,36 @@ def only_asks(text: str) -> bool:
 
 
 def accepts(text: str) -> bool:
-    """Whether the words expressly accept what was said before them: in so many words, without a no, a condition or a
-    reservation. Neither silence nor a question does."""
+    """Whether the words expressly accept what was said before them: in so many words, from their first sentence on, and
+    with nothing beside it but thanks, what is to be carried out, or the next task. Silence, a question, a no, a
+    condition, a reservation or a "let me think" accept nothing, and neither does an "ok" before other words."""
     accepted = False
     for sentence in _sentences(text):
-        if _is_question(sentence):
-            continue
         certain = _YES_AFTER_ALL.sub(" ok ", sentence)
-        if _REFUSES.search(certain):
+        if _is_question(sentence) or _REFUSES.search(certain) or _PUTS_OFF.search(certain):
             return False
-        for clause in (*_CLAUSE.split(certain), certain):
-            said = " ".join(clause.strip(_EDGES).split())
-            if _ACCEPTING_WORD.match(said) or _ACCEPTING_START.match(said):
-                accepted = True
+        if _accepting(certain):
+            accepted = True
+        elif not _beside_the_point(certain, accepted):
+            return False
     return accepted
+
+
+def _accepting(sentence: str) -> bool:
+    said = _LEADING_YES.sub("yes, ", sentence)
+    clauses = [" ".join(clause.strip(_EDGES).split()) for clause in _CLAUSE.split(said)]
+    clauses = [clause for clause in clauses if clause and not _COURTESY.match(clause)]
+    plainly = any(_PLAIN_YES.match(clause) for clause in clauses[:1])
+    words = [_ACCEPTING_WORD.match(clause) or _ACCEPTING_START.match(clause) for clause in clauses]
+    return any(words) and all(
+        word or _FILLER.match(clause) or (plainly and _CARRIES_OUT.match(clause))
+        for word, clause in zip(words, clauses, strict=True)
+    )
+
+
+def _beside_the_point(sentence: str, accepted: bool) -> bool:
+    said = sentence.strip(_EDGES)
+    return bool(_FILLER.match(said) or _COURTESY.match(said) or (accepted and _NEXT_TASK.match(said)))
 
 
 def _sentences(text: str) -> list[str]:
@@ -123,10 +171,8 @@ def _is_question(sentence: str) -> bool:
     if not clauses:
         return marked
     last = clauses[-1]
-    asks = bool(_ASKS_ENGLISH.match(last) or _ASKS_CHINESE.search(last))
     if not marked:
-        # Without its mark a sentence asks when it begins so; "I do not know what to do" tells.
-        return len(clauses) == 1 and ((asks and not _STATES.match(last)) or bool(_ASKS_OURSELVES.match(last)))
+        return _asks_unmarked([clause for clause in clauses if not _FILLER.match(clause)])
     if len(clauses) > 1:
         before = [clause for clause in clauses[:-1] if not _FILLER.match(clause)]
         if _TAG.match(last):
@@ -138,3 +184,15 @@ def _is_question(sentence: str) -> bool:
         ):
             return False
     return True
+
+
+def _asks_unmarked(clauses: Sequence[str]) -> bool:
+    """Without its mark a sentence asks when it begins so; "I am tired, what to do" tells."""
+    if not clauses:
+        return False
+    first, *others = clauses
+    if others:
+        asks = _ASKS_INDIRECTLY.match(first) or _ASKS_WHICH.match(first)
+        return bool(asks) and all(_ALTERNATIVES.search(other) and not _STATES.match(other) for other in others)
+    asks = _ASKS_ENGLISH.match(first) or _ASKS_CHINESE.search(first)
+    return bool((asks and not _STATES.match(first)) or _ASKS_OURSELVES.match(first) or _ASKS_INDIRECTLY.match(first))

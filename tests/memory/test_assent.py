@@ -21,6 +21,13 @@ from memory.assent import accepts, only_asks, own_words
         "怎么安装",
         "你觉得哪个好？谢谢",
         "请问，这样行吗?",
+        "Tell me whether I should use tabs",
+        "Please tell me which of them I should use.",
+        "I wonder whether I should use tabs.",
+        "Hi, should I use tabs",
+        "Which is better, tabs or spaces",
+        "告诉我是否该用制表符",
+        "我想知道该用哪个",
     ],
 )
 def test_words_that_only_ask(words):
@@ -42,6 +49,9 @@ def test_words_that_only_ask(words):
         "我喜欢用空格，好吗？",
         "用制表符吧",
         "以后都用中文回答，可以吗？",
+        "Tell me when you delete something.",
+        "Tell me whether it works, I use tabs.",
+        "Let me know before you use tabs.",
     ],
 )
 def test_words_that_tell_something(words):
@@ -64,6 +74,10 @@ def test_words_that_tell_something(words):
         "同意。",
         "没问题",
         "可以的，谢谢",
+        "Yes, use PostgreSQL.",
+        "Yes please do that. Thanks for the help.",
+        "是的，用空格",
+        "Hi. Agreed.",
     ],
 )
 def test_words_that_accept(words):
@@ -89,6 +103,17 @@ def test_words_that_accept(words):
         "我不同意",
         "好像不对",
         "你好",
+        "OK, I will think about it.",
+        "Right, so tell me about cats.",
+        "Sure. I hate it.",
+        "I am tired. Yes.",
+        "OK, write me a poem.",
+        "Yes I hate it",
+        "Yes. What did I just agree to?",
+        "Let's keep looking.",
+        "行，我考虑一下",
+        "好的，再给我看看其他方案",
+        "好的那就再想一想",
     ],
 )
 def test_words_that_do_not_accept(words):
