@@ -207,6 +207,15 @@ class ShadowFactProposal(models.Model):
                 name="proposal_that_holds_is_whole",
             ),
             models.CheckConstraint(
+                condition=~Q(validation_error="")
+                | Q(
+                    kind__in=["", *Fact.Kind.values],
+                    aspect__in=["", *Fact.Aspect.values],
+                    tone__in=["", *Fact.Tone.values],
+                ),
+                name="proposal_that_holds_is_of_known_kinds",
+            ),
+            models.CheckConstraint(
                 condition=Q(replaces_fact__isnull=True) | Q(replaces_proposal__isnull=True),
                 name="proposal_replaces_one",
             ),
@@ -239,6 +248,9 @@ class ShadowProposalEvidence(models.Model):
         verbose_name_plural = _("evidence of shadow proposals")
         constraints = [
             models.CheckConstraint(condition=ONE_SOURCE, name="proposalevidence_one_source"),
+            models.CheckConstraint(
+                condition=Q(kind__in=FactEvidence.Kind.values), name="proposalevidence_of_known_kind"
+            ),
             models.CheckConstraint(
                 condition=Q(kind="max-accepted", accepted_by__isnull=False, message__isnull=False)
                 | (~Q(kind="max-accepted") & Q(accepted_by__isnull=True)),

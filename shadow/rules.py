@@ -10,6 +10,9 @@ TRIGGERS: dict[str, Promise] = {
     "shadowrun_finished_stays": _("A shadow run that is over does not change."),
     "proposal_cites_its_own_thread": _("A proposal that holds cites its own conversation, and nothing else."),
     "proposalevidence_of_its_own_thread": _("What a proposal that holds cites is of its own conversation."),
+    "proposalevidence_stays": _("Evidence stays with its proposal."),
+    "proposal_evidence_fits_its_kind": _("A proposal that holds cites originals that are what it says they are."),
+    "proposalevidence_fits_its_kind": _("What a proposal that holds cites is an original, and what it says it is."),
     "proposal_never_of_an_isolated_thread": _("Nothing is proposed of an isolated conversation."),
     "isolated_thread_has_no_proposals": _("A conversation that is isolated keeps no proposals."),
 }
@@ -36,9 +39,13 @@ RULES: dict[str, Promise] = {
     "proposal_that_holds_is_whole": _(
         "A proposal that holds has words, kind, tone, and an aspect if about the person."
     ),
+    "proposal_that_holds_is_of_known_kinds": _(
+        "A proposal that holds has a kind, an aspect and a tone that there are."
+    ),
     "proposal_replaces_one": _("A proposal replaces a fact or a proposal, not both."),
     "proposal_becomes_a_fact_if_it_holds": _("Only a proposal that holds becomes a fact."),
     "proposalevidence_one_source": _("Evidence of a proposal is a message or a generation."),
+    "proposalevidence_of_known_kind": _("Evidence of a proposal is of a kind that there is."),
     "proposalevidence_accepted_says_where": _("What was accepted, and nothing else, names where in a proposal."),
     "proposalevidence_once": _("The same evidence is kept once for a proposal."),
     "proposalevidence_owner_is_the_proposals": _("Evidence belongs to the owner of the proposal."),

@@ -10,7 +10,7 @@ from shadow.models import ProposalReview, ShadowActivation, ShadowBaseline, Shad
 from shadow.rules import RULES
 from tests.memory.facts import fact_row
 from tests.raw_sql import change, copy_of, insert_copy, refused, run
-from tests.shadow.records import proposal_row, run_row
+from tests.shadow.records import copied, proposal_row, run_row
 from tests.threads.records import live, say, thread_of
 from tests.threads.transactions import Elsewhere, wait_until_blocked
 from threads import lifecycle
@@ -93,6 +93,9 @@ def test_a_proposal_is_of_its_runs_conversation_and_whole_if_it_holds(alice, bob
     change("proposal_that_holds_is_whole", proposal, "kind", "event")
     change("proposal_that_holds_is_whole", proposal, "aspect", "")
     change("proposal_that_holds_is_whole", proposal, "tone", "")
+    change("proposal_that_holds_is_of_known_kinds", proposal, "tone", "weird")
+    change("proposal_that_holds_is_of_known_kinds", proposal, "aspect", "weird")
+    copy_of("proposal_that_holds_is_of_known_kinds", proposal, position=1, kind="recipe", aspect="")
     copy_of("proposal_place_once", proposal, validation_error="no evidence")
     mine = fact_row(alice, said)
     refused(
@@ -112,14 +115,16 @@ def test_a_proposal_that_holds_cites_its_own_conversation_whichever_row_is_writt
     row = proposal.evidence.get()
     invented = Message.objects.latest("pk").pk + 1000
     change("proposalevidence_of_its_own_thread", row, "message_id", elsewhere.pk)
-    copy_of("proposalevidence_of_its_own_thread", row, kind="max-accepted", accepted_by_id=elsewhere.pk)
+    answer = say(said.thread, Message.Role.ASSISTANT, "Tea it is.")
+    accepted = {"kind": "max-accepted", "message_id": answer.pk}
+    copy_of("proposalevidence_of_its_own_thread", row, **accepted, accepted_by_id=elsewhere.pk)
     outcome = {"kind": "observed-outcome", "message_id": None}
     copy_of("proposalevidence_of_its_own_thread", row, **outcome, generation_id=elsewhere.generation_id)
     with pytest.raises(IntegrityError, match="message_id"), transaction.atomic():
         run("UPDATE shadow_shadowproposalevidence SET message_id = %s WHERE id = %s", invented, row.pk)
         connection.check_constraints()
     change("proposalevidence_message_of_same_owner", row, "message_id", foreign.pk)
-    copy_of("proposalevidence_accepted_by_of_same_owner", row, kind="max-accepted", accepted_by_id=foreign.pk)
+    copy_of("proposalevidence_accepted_by_of_same_owner", row, **accepted, accepted_by_id=foreign.pk)
     copy_of("proposalevidence_generation_of_same_owner", row, **outcome, generation_id=foreign.generation_id)
     refused("proposalevidence_of_its_own_thread", "DELETE FROM shadow_shadowproposalevidence WHERE id = %s", row.pk)
     refused("proposalevidence_of_its_own_thread", "DELETE FROM threads_message WHERE id = %s", said.pk)
@@ -128,6 +133,28 @@ def test_a_proposal_that_holds_cites_its_own_conversation_whichever_row_is_writt
     rejected = proposal_row(said, validation_error="of another conversation")
     insert_copy(row, proposal_id=rejected.pk, message_id=elsewhere.pk)
     change("proposal_cites_its_own_thread", rejected, "validation_error", "")
+
+
+def test_a_proposal_that_holds_cites_originals_of_the_role_that_the_kind_is_of(alice, said, elsewhere):
+    proposal = proposal_row(said)
+    row = proposal.evidence.get()
+    answer = say(said.thread, Message.Role.ASSISTANT, "Tea it is.")
+    insert_copy(row, kind="max-accepted", message_id=answer.pk, accepted_by_id=said.pk)
+    for kind in ("tool-verified", "observed-outcome"):
+        change("proposalevidence_fits_its_kind", row, "kind", kind)
+    change("proposalevidence_fits_its_kind", row, "message_id", answer.pk)
+    copy_of("proposalevidence_fits_its_kind", row, kind="max-accepted", accepted_by_id=said.pk)
+    copy_of("proposalevidence_fits_its_kind", row, kind="max-accepted", message_id=answer.pk, accepted_by_id=answer.pk)
+    whole = {"message_id": None, "generation_id": said.generation_id}
+    copy_of("proposalevidence_fits_its_kind", row, **whole)
+    insert_copy(row, kind="observed-outcome", **whole)
+    connection.check_constraints()
+    change("proposalevidence_fits_its_kind", row, "message_id", copied(elsewhere, said.thread).pk)
+    rejected = proposal_row(said, validation_error="no result of a tool")
+    insert_copy(row, proposal_id=rejected.pk, kind="tool-verified")
+    change("proposal_evidence_fits_its_kind", rejected, "validation_error", "")
+    change("proposalevidence_stays", row, "proposal_id", rejected.pk)
+    change("proposalevidence_of_known_kind", row, "kind", "rumour")
 
 
 def test_evidence_of_a_proposal_is_one_row_once(alice, bob, said, foreign):
