@@ -15,8 +15,11 @@ from shadow.models import ShadowRun
 
 PAUSE_AFTER_FAILURES = 3
 PAUSE = timedelta(hours=6)
-# Longer than a run may take, so that nobody ends what somebody still works at.
-CLAIM = timedelta(minutes=15)
+# One request and what is done around it.
+RUN_SECONDS = 330.0
+# Longer than a run may take, so that nobody ends what somebody still works at; and by no more than storing takes, since
+# the run of a worker that died keeps its conversation and a place among those that run at once.
+CLAIM = timedelta(seconds=RUN_SECONDS + 60)
 LOST = "worker-lost"
 
 Status = ShadowRun.Status

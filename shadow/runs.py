@@ -29,7 +29,6 @@ from threads.models import Thread
 logger = logging.getLogger("maxclaw.shadow")
 
 AT_ONCE = 16
-RUN_SECONDS = 420.0
 # No run is begun after this; what is left waits for the next tick.
 DRAIN_SECONDS = 120.0
 
@@ -77,7 +76,7 @@ async def perform(run_id: int, spent: set[int] | None = None) -> bool:
         return False
     run, made_of = taken
     try:
-        async with asyncio.timeout(RUN_SECONDS):
+        async with asyncio.timeout(attempts.RUN_SECONDS):
             known_already = await known.rendered(made_of.thread, made_of.page.words)
             asked = question.text(made_of.generation, made_of.page, known_already)
             answer = await asking.answer_of(run, made_of, asked)

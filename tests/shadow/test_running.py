@@ -13,7 +13,7 @@ from llm.emulator.client import text
 from llm.models import ModelCall
 from maxclaw import clock
 from memory.models import Fact
-from shadow import attempts, cursors, tasks, ticks, triggers
+from shadow import asking, attempts, cursors, tasks, ticks, triggers
 from shadow.models import ShadowFactProposal, ShadowRun
 from tests.shadow.playing import ASKED, LONG, play, shadow
 from tests.shadow.records import run_row
@@ -175,11 +175,12 @@ def test_runs_of_workers_that_are_gone_end_and_the_tick_asks_for_a_drain_only_wh
     ticks.shadow_tick(clock.now())
     assert drains() == []
     run = run_row(thread, status="running")
-    with clock.moved(attempts.CLAIM.total_seconds() - 10):
+    with clock.moved(attempts.RUN_SECONDS + 1):
         ticks.shadow_tick(clock.now())
         run.refresh_from_db()
         assert run.status == "running"
-    with clock.moved(attempts.CLAIM.total_seconds() + 10):
+    # The next tick but one after the last moment at which its worker could have been at it.
+    with clock.moved(asking.CALL_SECONDS + 120):
         ticks.shadow_tick(clock.now())
         run.refresh_from_db()
         assert (run.status, run.error) == ("failed", "worker-lost")
