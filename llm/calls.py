@@ -67,6 +67,7 @@ async def ask(
     *,
     retries: int | None = None,
     seconds: float | None = None,
+    tells_health: bool = True,
 ) -> Answered:
     """Ask the models in order until one answers.
 
@@ -79,6 +80,7 @@ async def ask(
     model is asked; so it is at once when an attempt takes longer than `seconds` (None: it may take any time). An
     output cap is tried once more with a smaller `max_tokens`; a credential or unknown error goes to the next
     model. A full context and a thinking error are raised at once: another model is no remedy for them.
+    What becomes of a model is told to the router, unless `tells_health` is False.
     Raises the last ModelError. The call of a success is not closed: the caller does that in the transaction
     that stores the answer. On cancellation nothing is closed; the caller holds what it prepared.
     """
@@ -97,7 +99,8 @@ async def ask(
                 await in_database(_close_failed, prepared, error)
                 failure = error
             else:
-                router.report(model, None)
+                if tells_health:
+                    router.report(model, None)
                 return Answered(prepared, answer)
             if failure.kind is ErrorKind.CONTEXT_FULL or failure.is_thinking_error:
                 await on_retry(failure, False)
@@ -112,7 +115,8 @@ async def ask(
             retried += 1
             await on_retry(failure, True)
             await asyncio.sleep(wait)
-        router.report(model, failure)
+        if tells_health:
+            router.report(model, failure)
         await on_retry(failure, not is_last_model)
         if is_last_model:
             raise failure

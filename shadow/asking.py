@@ -49,8 +49,12 @@ async def answer_of(run: ShadowRun, material: Material, asked: str) -> Answer:
         opened.append(prepared)
         return prepared
 
+    # Of the model that the person talks to, a question that nobody waits for tells nothing: theirs go on as before.
+    cold = material.call is None
     try:
-        answered = await ask([material.model], build, _no_event, _no_retry, retries=0, seconds=CALL_SECONDS)
+        answered = await ask(
+            [material.model], build, _no_event, _no_retry, retries=0, seconds=CALL_SECONDS, tells_health=cold
+        )
     except asyncio.CancelledError:
         if opened:
             await asyncio.shield(in_database(_close_interrupted, opened[-1]))
