@@ -12,6 +12,7 @@ from django.db.models import Count, Max, Q
 from llm.models import ModelCall
 from maxclaw import clock
 from shadow.models import ShadowRun
+from threads.models import Generation
 
 PAUSE_AFTER_FAILURES = 3
 PAUSE = timedelta(hours=6)
@@ -50,6 +51,14 @@ def take(run: ShadowRun) -> bool:
 def drop(run: ShadowRun) -> None:
     """Nothing is to be asked: a queued run goes as if it had never been."""
     ShadowRun.objects.filter(pk=run.pk, status=Status.QUEUED).delete()
+
+
+def fail_queued(run: ShadowRun, generation: Generation | None, error: str) -> None:
+    """A queued run failed before it could be taken, at what it was to read of this generation."""
+    now = clock.now()
+    ShadowRun.objects.filter(pk=run.pk, status=Status.QUEUED).update(
+        status=Status.FAILED, generation=generation, error=error[:200], started=now, ended=now
+    )
 
 
 def give_back(run: ShadowRun) -> None:

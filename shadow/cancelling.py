@@ -13,7 +13,6 @@ from typing import Any
 
 from django.conf import settings
 from django.db import transaction
-from django.db.models import Q
 
 from agent.bell import Bell, ring
 from agent.models import InboxItem, Level, ToolCall
@@ -50,8 +49,13 @@ def spoke_since(thread: Thread, seen: int) -> bool:
     """Whether the person said something after message `seen`: what was heard may not have been acted on yet."""
     said = Message.objects.filter(thread=thread, pk__gt=seen, role=Message.Role.USER).exclude(text="")
     answered = ToolCall.objects.filter(thread=thread, tool=QUESTION_TOOL, result__gt=seen)
-    waiting = InboxItem.objects.filter(Q(level=Level.USER), thread=thread, state=InboxItem.State.WAITING, source="user")
-    return said.exists() or answered.exists() or waiting.exists()
+    return said.exists() or answered.exists() or words_wait(thread.pk)
+
+
+def words_wait(thread_id: int) -> bool:
+    """Whether words of the person's wait for a conversation's next safe point."""
+    waiting = InboxItem.objects.filter(thread=thread_id, state=InboxItem.State.WAITING, source="user")
+    return waiting.filter(level=Level.USER).exists()
 
 
 class Running:

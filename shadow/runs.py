@@ -6,11 +6,12 @@ run, writes no message and never holds a conversation while a model is asked.
 """
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable, Collection
 from enum import StrEnum
 
-from django.db import transaction
+from django.db import DatabaseError, transaction
 
 from llm import budgets, router
 from llm.errors import ModelError
@@ -20,7 +21,7 @@ from maxclaw import clock
 from maxclaw.database_threads import in_database
 from memory.fact_rows import lock_threads
 from memory.refusals import FactRefused
-from shadow import asking, attempts, cancelling, known, material, proposals, question, writing
+from shadow import asking, attempts, cancelling, known, material, proposals, question, triggers, writing
 from shadow.cancelling import INTERRUPTED_BY_MAX
 from shadow.material import Material
 from shadow.models import ShadowRun
@@ -69,8 +70,10 @@ async def perform(run_id: int, spent: set[int] | None = None) -> bool:
     spent = set() if spent is None else spent
     try:
         taken = await in_database(_take, run_id, spent)
-    except Exception:
+    except Exception as error:
         logger.exception("Shadow run %s could not be taken.", run_id)
+        with contextlib.suppress(DatabaseError):
+            await in_database(_not_taken, run_id, type(error).__name__)
         return False
     if taken is None:
         return False
@@ -105,8 +108,8 @@ def _take(run_id: int, spent: Collection[int] = ()) -> tuple[ShadowRun, Material
     run = ShadowRun.objects.filter(pk=run_id, status=Status.QUEUED).first()
     if run is None:
         return None
-    if run.owner_id in spent:
-        # The request would be built in vain.
+    if run.owner_id in spent or cancelling.words_wait(run.thread_id):
+        # The request would be built in vain: nothing can be paid for, or the person goes first.
         attempts.drop(run)
         return None
     try:
@@ -123,6 +126,14 @@ def _take(run_id: int, spent: Collection[int] = ()) -> tuple[ShadowRun, Material
     run.path_reason = made_of.why_cold or ""
     run.model = made_of.model.name
     return (run, made_of) if attempts.take(run) else None
+
+
+def _not_taken(run_id: int, error: str) -> None:
+    """What a queued run was to read cannot be read: a failure like any other, which pauses its generation in time."""
+    run = ShadowRun.objects.filter(pk=run_id, status=Status.QUEUED).first()
+    if run is not None:
+        generation = triggers.next_generations([run.thread_id], clock.now()).get(run.thread_id)
+        attempts.fail_queued(run, generation, error)
 
 
 def finish(run: ShadowRun, made_of: Material, answer: Answer) -> None:

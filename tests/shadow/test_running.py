@@ -8,7 +8,9 @@ from django.core.management import call_command
 from django.db import connection
 from django_q.models import OrmQ
 
-from agent import compaction, prefix
+from agent import compaction, prefix, sending
+from agent.models import InboxItem
+from llm import catalog, router
 from llm.emulator.client import text
 from llm.models import ModelCall
 from maxclaw import clock
@@ -17,7 +19,7 @@ from shadow import asking, attempts, cursors, tasks, ticks, triggers
 from shadow.models import ShadowFactProposal, ShadowRun
 from tests.shadow.playing import ASKED, LONG, play, shadow
 from tests.shadow.records import run_row
-from tests.threads.records import exchange, thread_of
+from tests.threads.records import exchange, live, thread_of
 from threads import lifecycle
 from threads.models import Generation, Message, Thread
 from threads.signals import SettledReason
@@ -197,6 +199,47 @@ def test_the_command_queues_what_is_due_and_runs_it(emulator, alice, begun, caps
         call_command("shadow_tick")
     assert capsys.readouterr().out.splitlines() == ["Runs that asked a model: 1.", "Runs that asked a model: 0."]
     assert statuses(thread) == ["completed"]
+
+
+def test_no_run_begins_while_words_of_the_persons_wait(emulator, alice, begun):
+    thread = read_thread(alice)
+    sending.send(alice, thread.channel, "And one thing more.", client_key="1")
+    before = len(emulator.requests())
+    for _tick in range(2):
+        triggers.trigger(thread.pk, "waiting-max")
+        assert statuses(thread) == ["queued"]
+        assert tasks.drain() == 0
+    assert len(emulator.requests()) == before
+    assert statuses(thread) == []
+    InboxItem.objects.all().delete()
+    assert shadow(thread).status == "completed"
+
+
+def test_what_cannot_be_read_fails_its_run_and_pauses_the_generation(emulator, alice, begun, settings):
+    thread = read_thread(alice)
+    settings.MAXCLAW_CATALOG = "/nowhere/catalog.toml"
+    for _trigger in range(4):
+        shadow(thread)
+    assert [(run.status, run.error) for run in ShadowRun.objects.filter(generation=live(thread))] == [
+        ("failed", "ConfigurationError")
+    ] * 3
+    settings.MAXCLAW_CATALOG = ""
+    assert shadow(thread).status == "failed"  # paused
+    with clock.moved(6 * 3600 + 60):
+        assert shadow(thread).status == "completed"
+
+
+def test_a_failed_question_leaves_the_conversations_model_as_healthy_as_it_was(emulator, alice):
+    async def scenario(world):
+        thread = await world.new_thread(alice)
+        await world.ask(thread, LONG)
+        return thread
+
+    thread = play(emulator, scenario)
+    emulator.fault("status", status=529, match=ASKED)
+    run = shadow(thread)
+    assert (run.status, run.path, run.error) == ("failed", "hot", "transient")
+    assert router.is_healthy(catalog.get(run.model))
 
 
 def test_without_budget_nothing_is_asked_and_nothing_failed(emulator, alice, begun, settings):
