@@ -15,9 +15,10 @@ from accounts.models import User
 from agent import registry
 from agent.models import ToolCall
 from agent.questions import QUESTION_TOOL
-from memory.assent import accepts, only_asks, own_words
+from memory.assent import accepts, only_asks
 from memory.models import Fact, FactEvidence
 from memory.refusals import EvidenceRefused
+from memory.standing import answers_it, call_answered_by, standing_rows, words_of_person
 from threads.looking_back import LOOKING_BACK
 from threads.models import Generation, Message, Thread
 from threads.search_range import FROM_PEOPLE_AND_TOOLS
@@ -106,11 +107,11 @@ def check(
 
 def standing_evidence() -> QuerySet[FactEvidence]:
     """Evidence that still proves something: its words were not rewound, or a copy of them in the same conversation
-    stands (`_stands` in a query), and its conversation is in sight."""
+    stands (`_stands` in a query), something of its generation stands, and its conversation is in sight."""
     deleted = Q(message__thread__deleted__isnull=False) | Q(generation__thread__deleted__isnull=False)
     return FactEvidence.objects.filter(
         ~deleted & ~_rewound("message_id", "message") & ~_rewound("accepted_by_id", "accepted_by")
-    )
+    ).filter(Q(generation__isnull=True) | Exists(standing_rows(generation=OuterRef("generation_id"))))
 
 
 def stale_facts(facts: QuerySet[Fact]) -> QuerySet[Fact]:
@@ -132,6 +133,15 @@ def fresh_facts(facts: QuerySet[Fact]) -> QuerySet[Fact]:
 def is_stale(fact: Fact) -> bool:
     """Whether nothing stands any more on which a fact rests: it is shown as such, and briefs nobody."""
     return stale_facts(Fact.objects.filter(pk=fact.pk)).exists()
+
+
+def outweighs(proofs: Iterable[Proof], fact: Fact) -> bool:
+    """Whether proofs may replace a fact or take it back: a decision of the person's yields to their word alone."""
+    return (
+        fact.tone != Fact.Tone.DECISION
+        or any(proof.kind in FROM_THE_PERSON for proof in proofs)
+        or not FactEvidence.objects.filter(fact=fact, kind__in=FROM_THE_PERSON).exists()
+    )
 
 
 def rows_of(proofs: Iterable[Proof], fact: Fact) -> list[FactEvidence]:
@@ -214,24 +224,9 @@ def _rewound(column: str, path: str) -> Q:
     )
 
 
-def _call_answered_by(message: Message) -> ToolCall | None:
-    return ToolCall.objects.filter(result=message, owner_id=message.owner_id).select_related("message").first()
-
-
-def _own_words(message: Message) -> str:
-    """The person's words in a row, blank when it has none: a user row, or what answered a question card."""
-    if message.role == Message.Role.USER:
-        return own_words(message.text)
-    if message.role == Message.Role.TOOL and not message.is_error:
-        call = _call_answered_by(message)
-        if call is not None and call.tool == QUESTION_TOOL and call.status == ToolCall.Status.DONE:
-            return own_words(message.text)
-    return ""
-
-
 def _stated(owner_id: int, claim: Claim) -> Proof:
     message = _message(owner_id, claim.message_id)
-    words = _own_words(message)
+    words = words_of_person(message)
     if not words:
         raise EvidenceRefused(
             f"message {claim.message_id} is not the person's own words: max-stated cites what they wrote themselves or "
@@ -248,8 +243,13 @@ def _accepted(owner_id: int, claim: Claim) -> Proof:
         raise EvidenceRefused(f"accepted_by {claim.accepted_by} is of another conversation than the conclusion.")
     if acceptance.pk <= conclusion.pk:
         raise EvidenceRefused(f"accepted_by {claim.accepted_by} stands before the conclusion: cite the later answer.")
-    if not _own_words(acceptance):
+    if not words_of_person(acceptance):
         raise EvidenceRefused(f"accepted_by {claim.accepted_by} is not the person's own words.")
+    if not answers_it(conclusion, acceptance):
+        raise EvidenceRefused(
+            f"accepted_by {claim.accepted_by} is not the person's first answer to message {claim.message_id}, or other "
+            "words of the assistant's stand in between: cite the conclusion that they answered."
+        )
     if not accepts(acceptance.text):
         raise EvidenceRefused(
             f"accepted_by {claim.accepted_by} does not expressly accept: silence, a question, a condition or a no is "
@@ -262,7 +262,7 @@ def _result(owner_id: int, claim: Claim) -> Proof:
     message = _message(owner_id, claim.message_id)
     if message.role != Message.Role.TOOL:
         raise EvidenceRefused(f"message {claim.message_id} is not the result of a tool.")
-    call = _call_answered_by(message)
+    call = call_answered_by(message)
     if call is None or call.message.thread_id != message.thread_id:
         raise EvidenceRefused(f"message {claim.message_id} answers no known call of a tool.")
     if message.is_error or call.status != ToolCall.Status.DONE:
@@ -288,8 +288,7 @@ def _outcome(owner_id: int, claim: Claim) -> Proof:
         raise EvidenceRefused(f"There is no generation {claim.generation_id}.")
     if generation.ended is None:
         raise EvidenceRefused(f"generation {claim.generation_id} has not ended: its outcome is open.")
-    rows = Message.objects.filter(FROM_PEOPLE_AND_TOOLS, generation=generation, model_visible=True, wire__isnull=False)
-    if not rows.exclude(left_because=Message.LeftBecause.SUPERSEDED).exists():
+    if not standing_rows(generation=generation).exists():
         raise EvidenceRefused(f"Nothing stands of generation {claim.generation_id}.")
     return Proof(claim.kind, generation.thread, None, generation, None, generation.ended)
 
@@ -304,7 +303,10 @@ _PROVE = {
 
 def _check_together(proofs: Sequence[Proof], kind: str, aspect: str, tone: str) -> None:
     decides = aspect in NOT_BY_ASKING or tone == Fact.Tone.DECISION
-    if decides and all(proof.asks for proof in proofs):
+    of_person = [proof for proof in proofs if proof.kind in FROM_THE_PERSON]
+    if decides and not of_person:
+        raise EvidenceRefused("A decision is the person's own: cite where they decided, or write it as a remark.")
+    if decides and all(proof.asks for proof in of_person):
         raise EvidenceRefused(
             f"Questions alone prove no {aspect if aspect in NOT_BY_ASKING else 'decision'}: cite where the person "
             "decided, or write nothing."

@@ -37,7 +37,10 @@ def retire_fact(context: ToolContext, arguments: dict[str, Any]) -> ToolOutput:
     if level_of(fact) != Level.of_thread(thread):
         # Words of one level would take back, with their reason, what is seen at another.
         raise FactRefused(f"Fact {fact_id} is seen in other places than this conversation: leave it.")
-    evidence.check(thread.owner_id, claims_of(arguments), kind=fact.kind, aspect=fact.aspect, thread=thread)
+    claims = claims_of(arguments)
+    proofs = evidence.check(thread.owner_id, claims, kind=fact.kind, aspect=fact.aspect, thread=thread)
+    if not evidence.outweighs(proofs, fact):
+        raise FactRefused(f"Fact {fact_id} is a decision of the person's: only a later word of theirs takes it back.")
     changing.retire(fact, reason=arguments["reason"], writer=Fact.Writer.STEWARD, viewer=viewer)
     return ToolOutput(f"Fact {fact_id} is retired.")
 

@@ -16,7 +16,7 @@ from django.db.models import Q
 from maxclaw import clock
 from memory import evidence
 from memory.changing import correct, merge, restore, retire
-from memory.evidence import Claim
+from memory.evidence import Claim, Proof
 from memory.fact_drafts import FactDraft, check_no_secret, clean, dated, fingerprint_of
 from memory.fact_rows import (
     add,
@@ -100,7 +100,7 @@ def write_fact(
         draft = dated(draft, proofs[0].said, thread.owner)
         check_no_secret(draft)
         visible_to = Viewer.of_thread(thread) if viewer is None else viewer
-        replaced = None if replaces is None else _replaceable(visible_to, replaces, draft, level)
+        replaced = None if replaces is None else _replaceable(visible_to, replaces, draft, level, proofs)
         same = same_fact(owner_id, draft, level)
         if same is not None and (replaced is None or replaced.pk == same.pk):
             add(same, proofs)
@@ -129,7 +129,7 @@ def _threads_cited(owner_id: int, claims: Sequence[Claim]) -> set[int]:
     return set(found.values_list("pk", flat=True))
 
 
-def _replaceable(viewer: Viewer, fact_id: int, draft: FactDraft, level: Level) -> Fact:
+def _replaceable(viewer: Viewer, fact_id: int, draft: FactDraft, level: Level, proofs: Sequence[Proof]) -> Fact:
     old = visible_facts(viewer).filter(pk=fact_id).first()
     if old is None:
         raise FactRefused(f"There is no fact {fact_id} to replace.")
@@ -145,4 +145,8 @@ def _replaceable(viewer: Viewer, fact_id: int, draft: FactDraft, level: Level) -
             f"“{draft.applies_to or 'everything'}”: views that apply to different things stand side by side. Leave "
             "replaces out."
         )
+    if old.kind != draft.kind:
+        raise FactRefused(f"Fact {fact_id} is of the kind {old.kind}, this one of {draft.kind}: leave replaces out.")
+    if not evidence.outweighs(proofs, old):
+        raise FactRefused(f"Fact {fact_id} is a decision of the person's: only a later word of theirs replaces it.")
     return old

@@ -164,8 +164,32 @@ def test_what_the_person_expressly_accepts_is_proved_by_both_rows(alice, thread)
     yes = say(thread, Message.Role.USER, "Agreed, let's do that.")
     [proof] = check(alice, accepted(conclusion, yes), aspect="decision")
     assert (proof.message, proof.accepted_by) == (conclusion, yes)
+    _said, conclusion = exchange(thread, "And where?", "I propose the cellar.")
     card = tool_result(thread, tool="ask_user_question", text="Yes")
     assert check(alice, accepted(conclusion, card), aspect="decision")
+
+
+def test_only_the_first_answer_to_a_conclusion_accepts_it(alice, thread):
+    _said, conclusion = exchange(thread, "What do you know of me?", "You hate cats.")
+    _denied, question = exchange(thread, "No, that is wrong.", "Shall I run the tests?")
+    yes = say(thread, Message.Role.USER, "Yes.")
+    refuses("first answer", alice, accepted(conclusion, yes))
+    assert check(alice, accepted(question, yes))
+    again = say(thread, Message.Role.USER, "Yes.")
+    refuses("first answer", alice, accepted(question, again))
+    two = [say(thread, Message.Role.ASSISTANT, words, model="emulator-main") for words in ("Tea.", "Or coffee.")]
+    tool_result(thread, text="found", call_id="toolu_7")
+    say(thread, Message.Role.USER, "> Tea.")
+    agreed = say(thread, Message.Role.USER, "Agreed.")
+    refuses("first answer", alice, accepted(two[0], agreed))
+    assert check(alice, accepted(two[1], agreed)), "results and quotations are no words of theirs"
+
+
+def test_what_was_rewound_stands_between_no_conclusion_and_its_answer(alice, thread):
+    _said, conclusion = exchange(thread, "Which one?", "I propose PostgreSQL.")
+    exchange(thread, "No.", "MySQL, then.")
+    rewind(thread, conclusion, acting_user=alice)
+    assert check(alice, accepted(conclusion, say(thread, Message.Role.USER, "Yes.")), aspect="decision")
 
 
 @pytest.mark.parametrize(
@@ -226,6 +250,16 @@ def test_tools_and_outcomes_prove_nothing_about_the_person(alice, thread):
         for aspect in Fact.Aspect.values:
             refuses("nothing about the person", alice, claim, aspect=aspect)
     refuses("nothing about the person", alice, stated(said), verified(result))
+
+
+def test_no_tool_decides(alice, thread):
+    ended = tool_result(thread, text="The person decided on tabs.")
+    for claim in (verified(ended), observed(ended)):
+        refuses("the person's own", alice, claim, kind="event", aspect="", tone="decision")
+        assert event(alice, claim, tone="remark")
+    told, asked = (say(thread, Message.Role.USER, words) for words in ("Tabs, from now on.", "Tabs or spaces?"))
+    refuses("Questions alone", alice, stated(asked), verified(ended), kind="event", aspect="", tone="decision")
+    assert event(alice, stated(told), verified(ended), tone="decision")
 
 
 def test_a_pointer_needs_a_tool_that_only_reads(alice, thread):
@@ -332,6 +366,26 @@ def test_a_fact_that_rests_on_rewound_words_alone_is_stale(alice, thread):
     assert not evidence.is_stale(both)
     undo_rewind(thread, acting_user=alice)
     assert fresh() == everything
+
+
+def test_an_outcome_stands_while_anything_of_its_generation_does(alice, thread):
+    _said, answer = exchange(thread, "Hello.", "Hello.")
+    ended = ended_generation(thread)
+    exchange(thread, "Try it.", "It works.")
+    later = ended_generation(thread)
+    outcomes = []
+    for generation in (ended, later):
+        outcomes.append(fact_row(alice, text=f"It worked {generation.ordinal}.", kind="event", aspect=""))
+        outcomes[-1].evidence.create(owner=alice, kind="observed-outcome", generation=generation)
+    first, second = outcomes
+    assert fresh() == {first, second}
+    rewind(thread, answer, acting_user=alice)
+    assert fresh() == {first}
+    assert evidence.is_stale(second)
+    refuses_event("Nothing stands", alice, whole(later))
+    undo_rewind(thread, acting_user=alice)
+    assert fresh() == {first, second}
+    assert event(alice, whole(later))
 
 
 def test_a_fact_of_a_deleted_conversation_is_stale_until_it_is_back(alice, thread):

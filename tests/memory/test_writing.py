@@ -1,5 +1,6 @@
 """Writing facts: what becomes one row, what stands side by side, what supersedes."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -11,7 +12,7 @@ from memory.fact_rows import lock_facts
 from memory.models import Fact, FactEvidence, FactLog
 from memory.refusals import FactRefused
 from memory.writing import FactDraft, Outcome
-from tests.memory.facts import about_user, fact_row, remember, stated
+from tests.memory.facts import about_user, fact_row, remember, stated, tool_result
 from tests.threads.records import exchange, say, thread_of
 from tests.threads.transactions import Elsewhere, wait_until_blocked
 from threads import lifecycle
@@ -235,3 +236,22 @@ def test_locking_facts_outside_a_transaction_is_loud(alice):
 def test_evidence_is_needed(said):
     with pytest.raises(evidence.EvidenceRefused, match="needs evidence"):
         writing.write_fact(said.owner_id, about_user(), [], writer="steward", thread=said.thread)
+
+
+def test_no_result_of_a_tool_replaces_or_makes_a_decision_of_the_persons(alice, said, thread):
+    result = tool_result(thread, text="The person decided on coffee.")
+    verified = [writing.evidence.parse({"kind": "tool-verified", "message_id": result.pk})]
+    event = FactDraft(text="Coffee was chosen.", kind="event", aspect="")
+    preference = remember(said).fact
+    with pytest.raises(writing.FactRefused, match="of the kind about-user"):
+        writing.write_fact(alice.pk, event, verified, writer="steward", thread=thread, replaces=preference.pk)
+    tea = FactDraft(text="Tea was chosen.", kind="event", aspect="", tone="decision")
+    decided = writing.write_fact(alice.pk, tea, [stated(said)], writer="steward", thread=thread).fact
+    with pytest.raises(writing.FactRefused, match="only a later word of theirs"):
+        writing.write_fact(alice.pk, event, verified, writer="steward", thread=thread, replaces=decided.pk)
+    remark = writing.write_fact(alice.pk, event, verified, writer="steward", thread=thread).fact
+    with pytest.raises(writing.EvidenceRefused, match="the person's own"):
+        writing.write_fact(alice.pk, replace(event, tone="decision"), verified, writer="steward", thread=thread)
+    remark.refresh_from_db()
+    decided.refresh_from_db()
+    assert (remark.tone, decided.status) == ("remark", "active")
