@@ -24,6 +24,7 @@ from memory.fact_rows import visible_facts
 from memory.models import Fact
 from memory.refusals import FactRefused
 from shadow.models import ShadowFactProposal, ShadowProposalEvidence, ShadowRun
+from shadow.salvaging import salvaged
 from shadow.tools import ITEM, LIST
 from threads.models import Generation, Message, Thread
 from threads.visibility import Viewer
@@ -57,8 +58,9 @@ def read(answer: Answer) -> Read:
             foreign.append(block["name"])
             continue
         proposed = True
-        listed = block["input"].get(LIST)
-        items += listed if isinstance(listed, list) and set(block["input"]) == {LIST} else [block["input"]]
+        said = salvaged(block["input"])
+        listed = said.get(LIST)
+        items += listed if isinstance(listed, list) and set(said) == {LIST} else [said]
     return Read(items[:ITEMS_MAX], foreign, proposed)
 
 

@@ -1,15 +1,19 @@
 """What becomes of what a shadow proposes: each item by itself, with three checks."""
 
+import json
+
 import pytest
 from django.db import transaction
 
 from accounts import erasing
+from agent.policy import SHADOW_TOOL
+from llm.emulator.client import raw_tool_use
 from memory import fact_embedding
 from memory.models import Fact
 from shadow import cursors, known, proposals, question
 from shadow.models import ShadowFactProposal
 from tests.memory.facts import fact_row, remember
-from tests.shadow.playing import item, proposes, shadow
+from tests.shadow.playing import ASKED, item, proposes, shadow
 from tests.shadow.records import copied, proposal_row, run_row
 from tests.threads.records import exchange, say, thread_of
 from threads import lifecycle
@@ -43,6 +47,30 @@ def test_a_malformed_item_rejects_none_of_its_siblings(said):
     assert all(errors[3:])
     assert ShadowFactProposal.objects.get(position=1).raw == wrong_kind
     assert ShadowFactProposal.objects.count() == 6
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_is_no_sound_json_in_an_item_rejects_none_of_its_siblings(emulator, alice):
+    cursors.initialize()
+    thread = thread_of(alice)
+    good = json.dumps(item(exchange(thread, "I prefer tea.")[0].pk))
+    doubtful = ['"tone": "decision"', '"text": 1e999', '"text": NaN', f'"text": {"9" * 5000}']
+    doubtful += [f'"applies_to": {"[" * 200}{"]" * 200}', '"text": "a\\u0000b"', '"colour": "\\ud83d"']
+    items = [good, *(f"{good[:-1]}, {field}}}" for field in doubtful)]
+    whole = '{"facts": [' + ", ".join(items) + "]}"
+    for raw in (whole, '{"facts": [' + good, '{"facts": [], "facts": [' + good + "]}"):
+        emulator.answer(raw_tool_use(SHADOW_TOOL, [raw]), match=ASKED)
+        exchange(thread, "I prefer tea.")
+        run = shadow(thread)
+        assert run.status == "completed", run.error
+        errors = list(run.proposals.order_by("position").values_list("validation_error", flat=True))
+        if raw is whole:
+            assert len(errors) == len(items)
+            assert errors[0] == ""
+            assert all(errors[1:])
+        else:
+            assert len(errors) == 1
+            assert errors[0]
 
 
 def test_evidence_is_of_the_same_conversation_of_the_same_person_and_there(alice, bob, said):
