@@ -1,7 +1,9 @@
 """Relative times in words become absolute dates, so that a fact says the same whenever it is read.
 
 Days are those of the person's own time zone, counted on the calendar, so that daylight saving
-changes none. Weeks begin on Monday. What names no day for certain ("recently", "几天前") stays as it is.
+changes none. Weeks begin on Monday. What names no day for certain ("recently", "几天前") stays as it is, and so
+does what may be a length of time ("learned it in three months", "工作三年后") or a name ("USA Today", "今日头条"):
+a time that is left relative is vague, a wrong date is false.
 """
 
 import re
@@ -12,15 +14,30 @@ from functools import partial
 from zoneinfo import ZoneInfo
 
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-_ONE_TO_TWELVE = "one two three four five six seven eight nine ten eleven twelve"
-_NUMBERS = {word: number for number, word in enumerate(_ONE_TO_TWELVE.split(" "), 1)} | {
+_UP_TO_TWENTY = (
+    "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
+    " eighteen nineteen twenty"
+)
+_NUMBERS = {word: number for number, word in enumerate(_UP_TO_TWENTY.split(" "), 1)} | {
+    "thirty": 30,
+    "forty": 40,
+    "fifty": 50,
+    "sixty": 60,
     "a": 1,
     "an": 1,
     "a couple of": 2,
 }
 _DIGITS = {sign: number for number, sign in enumerate("零一二三四五六七八九")} | {"两": 2, "〇": 0}
-_COUNT = rf"(\d{{1,4}}|a couple of|an?|{_ONE_TO_TWELVE.replace(' ', '|')})"
-_COUNT_CHINESE = r"(\d{1,4}|[一二两三四五六七八九]?十[一二三四五六七八九]?|[一二两三四五六七八九])"
+_COUNT = rf"(\d{{1,4}}|a couple of|an?|{_UP_TO_TWENTY.replace(' ', '|')}|thirty|forty|fifty|sixty)"
+# Not what is a range, a part or more of it: "two or three", "1.5", "more than two", "half a".
+_COUNTED = (
+    r"(?<!\d[.,])(?<!\bor\s)(?<!\bto\s)(?<!\band\s)(?<!\bthan\s)(?<!\bhalf\s)(?<!\bover\s)(?<!\bunder\s)"
+    rf"(?<!\bleast\s)(?<!\bmost\s){_COUNT}"
+)
+_COUNT_CHINESE = (
+    r"(?<![几数\d.十百千万一二两三四五六七八九多半第每隔过、到至~～-])"
+    r"(\d{1,3}|[一二两三四五六七八九]?十[一二三四五六七八九]?|[一二两三四五六七八九])"
+)
 _DAY_CHINESE = "[一二三四五六日天]"
 
 Rendered = Callable[[re.Match[str], date], str | None]
@@ -36,11 +53,48 @@ def absolute(text: str, said: datetime, zone: ZoneInfo) -> str:
 
 
 def _replace(rendered: Rendered, today: date, match: re.Match[str]) -> str:
+    if _is_name(match):
+        return match.group()
     try:
         result = rendered(match, today)
     except (OverflowError, ValueError):  # before the year 1, or after 9999
         result = None
     return match.group() if result is None else result
+
+
+def _is_name(match: re.Match[str]) -> bool:
+    """Whether it is, or is part of, a title: with a capital within a sentence, or the whole of a quotation."""
+    before, after = match.string[: match.start()], match.string[match.end() :]
+    if match.group()[0].isupper() and not _SENTENCE_BEGINS.search(before):
+        return True
+    if before[-1:] and before[-1] in "\"'“‘「『*_" and after[:1] and after[0] in "\"'”’」』*_":
+        return True
+    return before.rfind("《") > before.rfind("》") or before.rfind("〈") > before.rfind("〉")
+
+
+def _sentence_of(match: re.Match[str]) -> tuple[str, str]:
+    """What stands before and after the match in its sentence."""
+    before = _SENTENCE_ENDS.split(match.string[: match.start()])[-1]
+    return before, _SENTENCE_ENDS.split(match.string[match.end() :], maxsplit=1)[0]
+
+
+def _in_future(match: re.Match[str], today: date) -> str | None:
+    """ "in two days", where the sentence speaks of what is to come and counts nothing ("fifty books in a year")."""
+    before, after = _sentence_of(match)
+    is_then = match.group().lower().endswith("time") or re.search(r"(?i)(\b(is|are|am|be)|'s|'re|'m)\s+$", before)
+    if not is_then and (_AMOUNT.search(before) or not _TO_COME.search(f"{before} {after}")):
+        return None
+    return _counted(1)(match, today)
+
+
+def _after_chinese(match: re.Match[str], today: date) -> str | None:
+    """ "三年后", where nothing stands before it from which it could be counted, and nothing says that it is past."""
+    before, after = _sentence_of(match)
+    if re.search("[了过曾]", after) or not re.search(
+        r"(^|[\s，,、；;：:]|将|会|要|打算|计划|准备|预计|想|我们?|[他她]们?)$", before
+    ):
+        return None
+    return _counted(1)(match, today)
 
 
 def _day(shift: int, form: str = "{}") -> Rendered:
@@ -84,9 +138,9 @@ def _number(word: str) -> int:
 def _counted(sign: int) -> Rendered:
     """N days, weeks, months or years before or after: groups 1 (how many) and 2 (of what)."""
 
-    def rendered(match: re.Match[str], today: date) -> str:
+    def rendered(match: re.Match[str], today: date) -> str | None:
         count, unit = sign * _number(match.group(1)), match.group(2).lower().rstrip("s")
-        if unit in ("day", "天", "日"):
+        if unit in ("day", "天"):
             return (today + timedelta(days=count)).isoformat()
         if unit in ("week", "周", "星期", "礼拜"):
             return (today + timedelta(weeks=count)).isoformat()
@@ -115,68 +169,96 @@ def _english(pattern: str) -> re.Pattern[str]:
     return re.compile(rf"(?i)(?<![\w-]){pattern}(?![\w-])")
 
 
+_SENTENCE_BEGINS = re.compile(r"(?:^|[.!?:。！？：\n])[\s\"'“‘(*>-]*$")
+_SENTENCE_ENDS = re.compile(r"[.!?](?=\s|$)|[。！？\n]")
+_TO_COME = re.compile(
+    r"(?i)\b(will|shall|going to|from now|(is|are|am|be) (\w+ing|due|over)|starts?|begins?|ends?|leaves?|moves|arrives?"
+    r"|returns?|expires?|due|plans?|planned|wants? to|hopes? to|expects? to|(has|have|needs?) to|must|should)\b|'ll\b"
+    r"|('s|'re|'m) (\w+ing|due)\b"
+)
+_AMOUNT = re.compile(
+    rf"(?i)\b(\d+|{_UP_TO_TWENTY.replace(' ', '|')}|thirty|forty|fifty|sixty|hundreds?|thousands?|many|several|few|all"
+    r"|every|each|once|twice|times)\b"
+)
 _UNITS = r"(days?|weeks?|months?|years?)"
 _WEEK_CHINESE = "(?:周|星期|礼拜)"
+# "last week", and not "the last week of school", which is another.
+_WHICH = r"(?<!\bthe\s)(?<!\bmy\s)(?<!\bhis\s)(?<!\bher\s)(?<!\bour\s)(?<!\btheir\s)(?<!\bevery\s)"
+_NOT_OF = r"(?!\s+of\b)"
+# Signs before which "上", "下" and "本" belong to another word: 晚上, 以上, 一下, 日本.
+_UP, _DOWN, _OWN = "(?<![早晚以身路网线马])上", "(?<![一以地底手月])下", "(?<![日基根课剧样文版资])本"
+# "5月前" and "5日前" are before May, and before the 5th.
+_UNITS_CHINESE = "个?(天|周|星期|礼拜|(?<=个)月|年)"
 # In order: the longer expression before the one that it holds.
 _RULES: list[tuple[re.Pattern[str], Rendered]] = [
     (_english(r"the\s+day\s+before\s+yesterday"), _day(-2)),
     (_english(r"the\s+day\s+after\s+tomorrow"), _day(2)),
-    (_english(r"yesterday\s+(?:night|evening)|last\s+night"), _day(-1, "the night of {}")),
+    (_english(r"(?:the\s+)?night\s+before\s+last"), _day(-2, "the night of {}")),
+    (_english(r"(?:the\s+)?week\s+before\s+last"), _week(-2, "the week of {}")),
+    (_english(r"(?:the\s+)?week\s+after\s+next"), _week(2, "the week of {}")),
+    (_english(r"(?:the\s+)?month\s+before\s+last"), _month(-2)),
+    (_english(r"(?:the\s+)?year\s+before\s+last"), _year(-2)),
+    (_english(r"(?:yesterday\s+(?:night|evening)|last\s+night)"), _day(-1, "the night of {}")),
     (_english(r"yesterday"), _day(-1)),
     (_english(r"tomorrow"), _day(1)),
     (_english(r"tonight"), _day(0, "the night of {}")),
     (_english(r"this\s+(?:morning|afternoon|evening)"), _day(0)),
     (_english(r"today"), _day(0)),
-    (_english(rf"{_COUNT}\s+{_UNITS}\s+(?:ago|earlier)"), _counted(-1)),
-    (_english(rf"{_COUNT}\s+{_UNITS}\s+from\s+now"), _counted(1)),
     (
         _english(rf"(?<!with)(?<!with )in\s+{_COUNT}\s+{_UNITS}(?!\s+(?:of|time\s+zones?))(?:\s+time|'\s+time)?"),
-        _counted(1),
+        _in_future,
     ),
-    (_english(rf"(last|past|next|this)\s+({'|'.join(_WEEKDAYS)})"), _weekday),
-    (_english(r"last\s+weekend"), _week(-1, "the weekend of {}", 5)),
-    (_english(r"this\s+weekend"), _week(0, "the weekend of {}", 5)),
-    (_english(r"next\s+weekend"), _week(1, "the weekend of {}", 5)),
-    (_english(r"last\s+week"), _week(-1, "the week of {}")),
-    (_english(r"this\s+week"), _week(0, "the week of {}")),
-    (_english(r"next\s+week"), _week(1, "the week of {}")),
-    (_english(r"last\s+month"), _month(-1)),
-    (_english(r"this\s+month"), _month(0)),
-    (_english(r"next\s+month"), _month(1)),
-    (_english(r"last\s+year"), _year(-1)),
-    (_english(r"this\s+year"), _year(0)),
-    (_english(r"next\s+year"), _year(1)),
+    (_english(r"half\s+a\s+year\s+ago"), _month(-6)),
+    (_english(rf"{_COUNTED}\s+{_UNITS}\s+ago"), _counted(-1)),
+    (_english(rf"{_COUNTED}\s+{_UNITS}\s+from\s+now"), _counted(1)),
+    (_english(rf"{_WHICH}(last|past|next|this)\s+({'|'.join(_WEEKDAYS)}){_NOT_OF}"), _weekday),
+    (_english(rf"{_WHICH}last\s+weekend{_NOT_OF}"), _week(-1, "the weekend of {}", 5)),
+    (_english(rf"{_WHICH}this\s+weekend{_NOT_OF}"), _week(0, "the weekend of {}", 5)),
+    (_english(rf"{_WHICH}next\s+weekend{_NOT_OF}"), _week(1, "the weekend of {}", 5)),
+    (_english(rf"{_WHICH}last\s+week{_NOT_OF}"), _week(-1, "the week of {}")),
+    (_english(rf"{_WHICH}this\s+week{_NOT_OF}"), _week(0, "the week of {}")),
+    (_english(rf"{_WHICH}next\s+week{_NOT_OF}"), _week(1, "the week of {}")),
+    (_english(rf"{_WHICH}last\s+month{_NOT_OF}"), _month(-1)),
+    (_english(rf"{_WHICH}this\s+month{_NOT_OF}"), _month(0)),
+    (_english(rf"{_WHICH}next\s+month{_NOT_OF}"), _month(1)),
+    (_english(rf"{_WHICH}last\s+year{_NOT_OF}"), _year(-1)),
+    (_english(rf"{_WHICH}this\s+year{_NOT_OF}"), _year(0)),
+    (_english(rf"{_WHICH}next\s+year{_NOT_OF}"), _year(1)),
     (re.compile("大前天"), _day(-3)),
     (re.compile("大后天"), _day(3)),
-    # "以前天天" and "以后天天" hold the signs of days, and no day.
-    (re.compile("(?<![以之从先])前天(?!天)"), _day(-2)),
-    (re.compile("(?<![以之今往然随最先])后天(?!天)"), _day(2)),
+    # "以前天天", "目前天气", "聪明天真", "后天的努力" and "如今年轻人" hold the signs of times, and no time.
+    (re.compile("(?<![以之从先目当眼提])前天(?![天气真空])"), _day(-2)),
+    (re.compile("(?<![以之今往然随最先])后天(?![天气真性努习培形因教环失的])"), _day(2)),
     (re.compile("昨[晚夜]"), _day(-1, "{}晚上")),
-    (re.compile("昨[天日]"), _day(-1)),
-    (re.compile("今[晚夜]"), _day(0, "{}晚上")),
-    (re.compile("今[天日]|今早"), _day(0)),
-    (re.compile("明晚"), _day(1, "{}晚上")),
-    (re.compile("明[天日]|明早"), _day(1)),
-    (re.compile(rf"(?<![几数\d.十]){_COUNT_CHINESE}\s*个?(天|日|周|星期|礼拜|月|年)(?:以|之)?前"), _counted(-1)),
-    (re.compile(rf"(?<![几数\d.十]){_COUNT_CHINESE}\s*个?(天|日|周|星期|礼拜|月|年)(?:以|之)?后"), _counted(1)),
-    (re.compile(rf"(上上个?|上个?|下下个?|下个?|这个?|本){_WEEK_CHINESE}({_DAY_CHINESE})"), _weekday_chinese),
-    (re.compile(rf"上个?{_WEEK_CHINESE}末"), _week(-1, "{}那个周末", 5)),
-    (re.compile(rf"(?:这个?|本){_WEEK_CHINESE}末"), _week(0, "{}那个周末", 5)),
-    (re.compile(rf"下个?{_WEEK_CHINESE}末"), _week(1, "{}那个周末", 5)),
-    (re.compile(rf"上上个?{_WEEK_CHINESE}"), _week(-2, "{}那一周")),
-    (re.compile(rf"下下个?{_WEEK_CHINESE}"), _week(2, "{}那一周")),
-    (re.compile(rf"(?<!早)(?<!晚)上个?{_WEEK_CHINESE}"), _week(-1, "{}那一周")),
-    (re.compile(rf"(?<!一)下个?{_WEEK_CHINESE}"), _week(1, "{}那一周")),
-    (re.compile(rf"(?:这个?|本){_WEEK_CHINESE}"), _week(0, "{}那一周")),
-    (re.compile("上上个月"), _month(-2)),
-    (re.compile("上个?月"), _month(-1)),
-    (re.compile("下下个月"), _month(2)),
-    (re.compile("下个?月"), _month(1)),
-    (re.compile("(?:这个|本)月"), _month(0)),
+    (re.compile("昨(?:天|日(?![重之青世奇]))"), _day(-1)),
+    (re.compile("(?<![如当至迄])今[晚夜]"), _day(0, "{}晚上")),
+    (re.compile("(?<![如当至迄])今(?:天(?![气真])|日(?![头说资美英新关话影看热之]))|今早"), _day(0)),
+    (re.compile("(?<![聪文声证光透])明晚"), _day(1, "{}晚上")),
+    (re.compile("(?<![聪文声证光透])明(?:天(?![气真性赋才])|日(?![方之香边科帝世传奈花骑黄叶])|早)"), _day(1)),
+    (re.compile("(?<![年大小前后上下])半年(?:以|之)?前"), _month(-6)),
+    (re.compile(rf"{_COUNT_CHINESE}\s*{_UNITS_CHINESE}(?:以|之)?前"), _counted(-1)),
+    (re.compile(rf"{_COUNT_CHINESE}\s*{_UNITS_CHINESE}(?:以|之)?后"), _after_chinese),
+    (
+        re.compile(rf"({_UP}上个?|{_UP}个?|{_DOWN}下个?|{_DOWN}个?|这个?|{_OWN}){_WEEK_CHINESE}({_DAY_CHINESE})"),
+        _weekday_chinese,
+    ),
+    (re.compile(rf"{_UP}个?{_WEEK_CHINESE}末"), _week(-1, "{}那个周末", 5)),
+    (re.compile(rf"(?:这个?|{_OWN}){_WEEK_CHINESE}末"), _week(0, "{}那个周末", 5)),
+    (re.compile(rf"{_DOWN}个?{_WEEK_CHINESE}末"), _week(1, "{}那个周末", 5)),
+    (re.compile(rf"{_UP}上个?{_WEEK_CHINESE}"), _week(-2, "{}那一周")),
+    (re.compile(rf"{_DOWN}下个?{_WEEK_CHINESE}"), _week(2, "{}那一周")),
+    (re.compile(rf"{_UP}个?{_WEEK_CHINESE}"), _week(-1, "{}那一周")),
+    (re.compile(rf"{_DOWN}个?{_WEEK_CHINESE}"), _week(1, "{}那一周")),
+    (re.compile(rf"(?:这个?|{_OWN}){_WEEK_CHINESE}"), _week(0, "{}那一周")),
+    (re.compile(f"{_UP}上个月"), _month(-2)),
+    (re.compile(f"{_UP}个?月(?![亮球光饼薪经])"), _month(-1)),
+    (re.compile(f"{_DOWN}下个月"), _month(2)),
+    (re.compile(f"{_DOWN}个?月(?![亮球光饼薪经])"), _month(1)),
+    (re.compile(f"(?:这个|{_OWN})月(?![亮球光饼薪经])"), _month(0)),
     (re.compile("大前年"), _year(-3, "{}年")),
-    (re.compile("(?<![以之])前年"), _year(-2, "{}年")),
-    (re.compile("去年"), _year(-1, "{}年")),
-    (re.compile("今年"), _year(0, "{}年")),
-    (re.compile("明年"), _year(1, "{}年")),
-    (re.compile("(?<![以之今往随])后年"), _year(2, "{}年")),
+    (re.compile("(?<![以之从目当])前年(?![轻纪龄少代])"), _year(-2, "{}年")),
+    (re.compile("(?<!失)去年(?![轻华少])"), _year(-1, "{}年")),
+    (re.compile("(?<![如当至迄])今年(?![轻纪龄])"), _year(0, "{}年")),
+    (re.compile("(?<![聪文声证光透])明年(?![轻纪龄代])"), _year(1, "{}年")),
+    (re.compile("(?<![以之今往随])后年(?![轻纪龄代])"), _year(2, "{}年")),
 ]

@@ -25,6 +25,11 @@ ZONE = ZoneInfo("UTC")
         ("next weekend", "the weekend of 2023-05-20"),
         ("3 days ago, two weeks ago, a month ago", "2023-05-05, 2023-04-24, 2023-04"),
         ("in two days, ten years from now", "2023-05-10, 2033"),
+        ("I will leave in two weeks. The exam is in 3 days.", "I will leave 2023-05-22. The exam is 2023-05-11."),
+        ("twenty days ago, half a year ago", "2023-04-18, 2022-11"),
+        ("The week before last; the year before last", "the week of 2023-04-24; 2021"),
+        ("Fine. Today I moved, Yesterday and all.", "Fine. 2023-05-08 I moved, Yesterday and all."),
+        ("半年前，我三年后要搬家，明天天气", "2022-11，我2026要搬家，2023-05-09天气"),
         ("昨天和大前天，今年，明晚", "2023-05-07和2023-05-05，2023年，2023-05-09晚上"),
         ("上周五，这周三，下周日，上上周一", "2023-05-05，2023-05-10，2023-05-21，2023-04-24"),
         ("上周，下个月，去年", "2023-05-01那一周，2023-06，2022年"),
@@ -43,6 +48,14 @@ def test_relative_times_become_absolute(words, dated):
         "以前天天跑步，以后天天游泳，几天前，每天早上。",
         "In 5000000 days, 9999 years ago.",
         "2023年5月8日上午",
+        # Names.
+        'Their favourite Beatles song is Yesterday; reads USA Today, and "yesterday" is a word.',
+        "看今日头条，玩明日方舟，读《明天》，如今年轻人聪明天真，目前天气好，日本周刊，晚上月亮圆。",
+        # Lengths of time, parts and ranges.
+        "Learned Python in three months. Will read fifty books in a year. Wrote it in a week.",
+        "A year and a half ago, two or three years ago, 1.5 years ago, more than two years ago, two days earlier.",
+        "The last week of school, over the last year, every last Friday of it.",
+        "工作三年后转行，三天后他走了，两三年前，2020年前，5月5日前，12月前，一年半前，第三天后。",
     ],
 )
 def test_what_names_no_day_stays(words):
