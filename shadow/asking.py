@@ -17,9 +17,13 @@ from llm.ledger import close_call, open_call, outcome_of
 from llm.models import ModelCall
 from llm.wire import Anchor, WireMessage, betas_of, body_bytes, body_sha256, header_text, remember_header
 from maxclaw.database_threads import in_database
+from memory.fact_rows import lock_threads
+from memory.refusals import FactRefused
 from shadow import attempts, question
 from shadow.material import Material
 from shadow.models import ShadowRun
+from threads.models import Thread
+from threads.visibility import Level
 
 ANSWER_MAX_TOKENS = 6_000
 # Where the model itself chooses how much it thinks.
@@ -28,7 +32,8 @@ CALL_SECONDS = 300.0
 
 
 class RunIsOver(Exception):
-    """The run was ended by somebody else before its request went out."""
+    """Nothing may go out: the run was ended by somebody else, or its conversation is not at the level any more at which
+    it was read."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +68,14 @@ async def answer_of(run: ShadowRun, material: Material, asked: str) -> Answer:
     return answered.answer
 
 
+def check_level(material: Material) -> None:
+    """Raises RunIsOver when the conversation became stricter, or went, since it was read: what was read may not go to
+    whom it was meant for."""
+    now = Thread.objects.filter(pk=material.thread.pk, deleted__isnull=True).first()
+    if now is None or Level.of_thread(now) != Level.of_thread(material.thread):
+        raise RunIsOver
+
+
 def _compose(material: Material, asked: str) -> _Request:
     """Hot: the conversation's own last request, byte for byte, its answer, and the question. Cold: the question."""
     if material.call is not None and material.answer is not None:
@@ -79,6 +92,12 @@ def _open(run: ShadowRun, material: Material, request: _Request, attempt: int, m
     limit = max_tokens or _limit(material)
     body = body_bytes(request.header, request.messages, request.anchors, limit)
     with transaction.atomic():
+        try:
+            # Whoever makes the conversation stricter goes first, or finds the run that names this call.
+            lock_threads(material.thread.owner_id, {material.thread.pk})
+        except FactRefused:
+            raise RunIsOver from None
+        check_level(material)
         whole = estimate_tokens(body.decode(), model)
         cached = 0 if hot is None else min(whole, _cached(hot))
         reserve = budgets.reserve(

@@ -27,6 +27,7 @@ logger = logging.getLogger("maxclaw.shadow")
 TOPIC = "shadow-cancel"
 INTERRUPTED_BY_MAX = "interrupted-by-max"
 ISOLATED = "isolated"
+CATEGORY_CHANGED = "category-changed"
 
 
 def cancel(thread_id: int, error: str = INTERRUPTED_BY_MAX) -> None:

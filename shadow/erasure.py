@@ -116,10 +116,12 @@ def erase_user(user: User) -> None:
 
 
 def narrow_thread(thread: Thread) -> None:
-    """An isolated conversation keeps no proposals, and nothing more is asked of it; into a category they go along."""
+    """What is being asked of the conversation was meant for a model that may not read it any more, and ends. An
+    isolated one keeps no proposals; into a category they go along."""
     proposals = ShadowFactProposal.objects.filter(thread=thread)
-    if thread.scope == Thread.Scope.ISOLATED:
-        cancelling.cancel(thread.pk, cancelling.ISOLATED)
+    isolated = thread.scope == Thread.Scope.ISOLATED
+    cancelling.cancel(thread.pk, cancelling.ISOLATED if isolated else cancelling.CATEGORY_CHANGED)
+    if isolated:
         _delete(proposals)
     else:
         proposals.update(category=thread.category)

@@ -80,6 +80,8 @@ async def perform(run_id: int, spent: set[int] | None = None) -> bool:
     run, made_of = taken
     try:
         async with asyncio.timeout(attempts.RUN_SECONDS):
+            # Before the page's words go to be embedded.
+            await in_database(asking.check_level, made_of)
             known_already = await known.rendered(made_of.thread, made_of.page.words)
             asked = question.text(made_of.generation, made_of.page, known_already)
             answer = await asking.answer_of(run, made_of, asked)
@@ -89,6 +91,7 @@ async def perform(run_id: int, spent: set[int] | None = None) -> bool:
         await asyncio.shield(in_database(attempts.end, run, Status.CANCELLED, "stopped"))
         raise
     except asking.RunIsOver:
+        await in_database(attempts.end, run, Status.CANCELLED, cancelling.CATEGORY_CHANGED)
         return False
     except budgets.BudgetExhausted:
         spent.add(run.owner_id)

@@ -10,14 +10,15 @@ from django.conf import settings as project
 
 from agent import sending
 from llm.models import ModelCall
-from shadow import asking, cancelling, question, runs, triggers
+from shadow import asking, attempts, cancelling, question, runs, tasks, triggers
 from shadow.models import ShadowFactProposal, ShadowRun
 from tests.agent.world import database_url
 from tests.maxclaw.running import ROOT, wait_until
 from tests.shadow.playing import LONG, item, play, proposes
 from tests.shadow.test_wire import check_follows
 from tests.threads.records import say
-from threads.models import Message
+from threads import lifecycle
+from threads.models import Message, Thread
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -109,3 +110,38 @@ def test_what_is_queued_is_dropped_and_a_request_never_goes_out_for_a_run_that_i
         async_to_sync(asking.answer_of)(run, made_of, "asked")
     assert len(emulator.requests()) == before
     assert not ModelCall.objects.filter(purpose="shadow").exists()
+
+
+@pytest.mark.parametrize("told", [True, False])
+def test_what_became_stricter_since_it_was_read_goes_to_no_model(emulator, alice, rested, told):
+    thread = rested[0]
+    triggers.trigger(thread.pk, "waiting-max")
+    run, made_of = runs._take(ShadowRun.objects.get().pk)
+    if told:
+        lifecycle.narrow(Thread.objects.get(pk=thread.pk), acting_user=alice, category="personal")
+        run.refresh_from_db()
+        assert (run.status, run.error) == ("cancelled", "category-changed")
+    else:
+        Thread.objects.filter(pk=thread.pk).update(category="personal")
+    before = len(emulator.requests())
+    with pytest.raises(asking.RunIsOver):
+        asking.check_level(made_of)
+    with pytest.raises(asking.RunIsOver):
+        async_to_sync(asking.answer_of)(run, made_of, "asked")
+    assert len(emulator.requests()) == before and run.status == ("cancelled" if told else "running")
+
+
+def test_a_run_whose_conversation_became_stricter_while_it_was_taken_is_cancelled(emulator, alice, rested, monkeypatch):
+    thread = rested[0]
+    triggers.trigger(thread.pk, "waiting-max")
+    take = attempts.take
+
+    def narrowed_meanwhile(run):
+        Thread.objects.filter(pk=thread.pk).update(category="personal")
+        return take(run)
+
+    monkeypatch.setattr(attempts, "take", narrowed_meanwhile)
+    before = len(emulator.requests())
+    tasks.drain()
+    run = ShadowRun.objects.get()
+    assert (run.status, run.error, len(emulator.requests())) == ("cancelled", "category-changed", before)
