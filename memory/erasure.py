@@ -32,7 +32,7 @@ def export(user: User) -> Iterator[dict[str, Any]]:
             "aspect": fact.aspect,
             "applies_to": secrets.redact(fact.applies_to),
             "tone": fact.tone,
-            "project": fact.project,
+            "project": secrets.redact(fact.project),
             "scope": fact.scope,
             "island": fact.island_id and f"t:{fact.island_id}",
             "category": fact.category,

@@ -32,10 +32,20 @@ _SHAPES: dict[str, re.Pattern[str]] = {
         r"|chat\.googleapis\.com/v1/spaces/"
         r"|[^\s/]+/(?:[^\s?#]*/)?(?:web)?hooks?/(?=[^\s?#]*\d)[\w-]{16,})[^\s\"'<>)\]，。；]*"
     ),
-    "password in a URL": re.compile(r"(?<=://)[^/\s:@\"'<>]*:[^/\s@\"'<>]+(?=@)"),
+    # To the last @ before white space, so that a password with / or @ goes whole. A port follows a host, not a name.
+    "password in a URL": re.compile(
+        r"(?<=://)[^/\s:@\"'<>]*:(?!\d{1,5}[/?#])[^\s\"'<>]+(?=@[\w\[.-])|(?<=://)[0-9a-fA-F]{32}(?::[0-9a-fA-F]{32})?(?=@)"
+    ),
+    "password of a command": re.compile(
+        r"(?<![\w-])(?:-u|--user|--proxy-user)[ =]+[\"']?[\w.@-]+:(?=[^\s\"']*[\d!#$%^&*])[^\s\"':/]{6,}"
+    ),
     "password": re.compile(
         r"(?i)(?:(?<![\w-])(?:password|passwd|passphrase|pwd)\s*=\s*"
-        r"|(?<![\w-])(?:password|passwd|passphrase|pwd)\s*(?::|\bis\b)\s*(?=[^\s,;]*[\d!@#$%^&*_])|(?:密码|口令)\s*(?:是|为|=|:|：)\s*(?=[\x21-\x7e]{4}))"
+        r"|(?<![\w-])(?:password|passwd|passphrase|pwd)\s*(?::|\bis\b)\s*(?=[^\s,;]*[\d!@#$%^&*_])"
+        # A word that stands alone behind it is one; words that go on are a sentence.
+        r"|(?<![\w-])(?:password|passwd|passphrase|pwd)\s*[:：]\s*"
+        r"(?!(?:none|null|required|optional|string|text|unknown|forgotten|changed|reset|stored|hidden|missing)\b)"
+        r"(?=[\w-]{4,}[.,;]?\s*(?:\n|\Z))|(?:密码|口令)\s*(?:是|为|=|:|：)\s*(?=[\x21-\x7e]{4}))"
         r"(?:\"[^\"\n]+\"|'[^'\n]+'|[^\s,;，。；]+)"
     ),
     "cookie": re.compile(
@@ -44,23 +54,28 @@ _SHAPES: dict[str, re.Pattern[str]] = {
         r"|auth_?cookie)\s*=\s*(?=[^\s;]*\d)[^\s;,]{8,}"
     ),
     "bearer token": re.compile(
-        rf"(?i)(?<![\w-])(?:bearer\s+{_MADE}{{12,}}|authorization\s*:\s*(?:basic|bearer|token)\s+\S{{6,}}"
+        rf"(?i)(?<![\w-])(?:bearer\s+(?:{_MADE}{{12,}}|[\w.~+/=-]{{20,}})|authorization\s*:\s*(?:basic|bearer|token)\s+\S{{6,}}"
         rf"|basic\s+(?=[a-z0-9+/]*[A-Z0-9])(?=[a-z0-9+/]*\d)[a-z0-9+/]{{12,}}={{0,2}})"
         r"|\beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?"
     ),
     "API key": re.compile(
-        r"(?<![\w-])(?:sk|pk|rk)[-_](?=[\w-]*\d)[\w-]{12,}|\bsk-[\w-]{16,}|\b(?:AKIA|ASIA)[0-9A-Z]{12,}|\bAIza[\w-]{20,}"
+        r"(?<![\w-])(?:sk|pk|rk)[-_](?=[\w-]*\d)[\w-]{12,}|\bsk-[\w-]{16,}"
+        r"|\b(?:sk|pk|rk)_(?:live|test)_\w{10,}|\bwhsec_[\w+/=-]{10,}|\b(?:AKIA|ASIA)[0-9A-Z]{12,}|\bAIza[\w-]{20,}"
         r"|\b(?:ghp|gho|ghu|ghs|ghr)_\w{16,}|\bgithub_pat_\w{20,}|\bglpat-[\w-]{16,}|\bxox[abeprs]-[\w-]{10,}|\bgsk_\w{10,}"
         r"|\bxai-\w{10,}|\bhf_\w{10,}|\bnpm_\w{20,}|\bpypi-[\w-]{20,}|\bSG\.[\w-]{12,}\.[\w-]{12,}|\bya29\.[\w-]{20,}"
         r"|\bdop_v1_\w{20,}|\bshp(?:at|ss|ca)_\w{20,}"
         r"|(?i:(?<![a-z])(?:api|access|secret|account|auth|client|private)[-_ ]?(?:key|token|secret)(?:[-_ ]?id)?['\"]?"
         rf"\s*(?:=|:|：|是|\bis\b)\s*['\"]?{_MADE}{{8,}})"
+        # A word of its own kind before what a machine made: "my token is 8f3a…", "SECRET=8f3a…".
+        rf"|(?i:(?<![a-z])(?:key|token|secret)['\"]?\s*(?:=|:|：|是|\bis\b)\s*['\"]?(?=[\w.~+/=-]*[a-z])(?![\w-]*://)"
+        rf"{_MADE}{{16,}})"
         r"|(?i:(?<=[?&])(?:key|token|secret|sig|signature|access_token|api_key|apikey|auth)=[\w.~+/%=-]{8,})"
     ),
 }
+# Full-width digits are digits too; the blanks between groups are one to three.
 _CARD = re.compile(
-    r"(?<![0-9A-Za-z_.-])(?:\d{13,19}|\d{4}([ -])\d{4}\1\d{4}\1\d{1,4}(?:\1\d{1,3})?|\d{4}([ -])\d{6}\2\d{4,5})"
-    r"(?![0-9A-Za-z_-]|\.\d)"
+    r"(?<![0-9A-Za-z_.-])(?:\d{13,19}|\d{4}([ .\u3000-]{1,3})\d{4}\1\d{4}\1\d{1,4}(?:\1\d{1,3})?"
+    r"|\d{4}([ .\u3000-]{1,3})\d{6}\2\d{4,5})(?![0-9A-Za-z_-]|\.\d)"
 )
 
 
@@ -97,7 +112,7 @@ def _found(text: str, environment: Mapping[str, str] | None) -> Iterator[tuple[s
             if REDACTED not in match.group():
                 yield kind, match.start(), match.end()
     for match in _CARD.finditer(text):
-        digits = re.sub(r"\D", "", match.group())
+        digits = "".join(str(int(sign)) for sign in match.group() if sign.isdecimal())
         # The first digits of cards: 3 to 6, and 2221 to 2720.
         issued = digits[0] in "3456" or 2221 <= int(digits[:4]) <= 2720
         if issued and len(set(digits)) > 1 and luhn_holds(digits):

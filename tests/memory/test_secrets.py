@@ -52,6 +52,9 @@ def test_each_shape_is_recognised_and_redacted(kind, words):
         "Phone +49 170 1234567890, 1700000000000 ms, 2023 2024 2025 2026.",
         "See https://example.org/docs/hooks/use-state and sk-learn.",
         "Meets at 10:30 with a:b@c.",
+        "password: please reset it, the token bucket is full and my key is under the mat.",
+        "http://localhost:8000/a@b, the token is short-lived, docker run -u 1000:1000, password: string",
+        "The secret is that everybody knows, 1.2.3.4 and 2023.2024.2025.2026.",
     ],
 )
 def test_ordinary_words_pass(words):
@@ -73,6 +76,35 @@ def test_the_variables_are_this_servers_own(monkeypatch):
         assert redact("It is a value of ours.") == "It is [redacted]."
     assert dict(os.environ) == before
     assert redact("It is a value of ours.") == "It is a value of ours."
+
+
+HEX = "8f3a9c0d1b2e4f5a6b7c8d9e0f1a2b3c"
+
+
+@pytest.mark.parametrize(
+    ("words", "secret"),
+    [
+        (f"my token is {HEX}", HEX),
+        (f"token = {HEX}, and more", HEX),
+        (f"SECRET={HEX}", HEX),
+        ("password: swordfish", "swordfish"),
+        ("sk_live_abcdefghijklmnopqr", "abcdefghijklmnopqr"),
+        ("whsec_abcdefghijklmnopqr", "abcdefghijklmnopqr"),
+        ("Bearer abcdefghijklmnopqrstuvwxyz", "abcdefghijklmnopqrstuvwxyz"),
+        ("curl -u admin:S3cretPw9 https://example.org", "S3cretPw9"),
+        ("4111.1111.1111.1111", "1111"),
+        ("4111  1111  1111  1111", "1111"),
+        ("４１１１１１１１１１１１１１１１", "１１１１"),
+        (f"https://{HEX}@errors.example.org/4", HEX),
+        ("postgres://u:p@ss/word@host/db", "ss/word"),
+        ("postgres://u:hunter22@host/db", "hunter22"),
+    ],
+)
+def test_nothing_of_the_secret_itself_is_left(words, secret):
+    shown = redact(f"Mine is {words}", {})
+    assert secret not in shown
+    assert "[redacted]" in shown
+    assert redact(shown, {}) == shown
 
 
 @given(st.text(), st.dictionaries(st.sampled_from(["A_KEY", "TOKEN"]), st.text(max_size=7)))
