@@ -17,6 +17,7 @@ from agent.models import ToolCall
 from agent.questions import QUESTION_TOOL
 from memory.assent import accepts, only_asks
 from memory.models import Fact, FactEvidence
+from memory.pointing import found_by
 from memory.refusals import EvidenceRefused
 from memory.standing import answers_it, call_answered_by, standing_rows, words_of_person
 from threads.looking_back import LOOKING_BACK
@@ -82,9 +83,11 @@ def check(
     kind: str,
     aspect: str = "",
     tone: str = "",
+    text: str | None = None,
     thread: Thread | None = None,
 ) -> list[Proof]:
-    """The proofs that the claims are, in their order and each once. With a `thread`, all of them have to be of it.
+    """The proofs that the claims are, in their order and each once. With a `thread`, all of them have to be of it; with
+    the `text` of a pointer, one has to have found what it names.
     Raises EvidenceRefused with a sentence that says which does not hold, and why."""
     owner_id = owner if isinstance(owner, int) else owner.pk
     claims = list(dict.fromkeys(claims))
@@ -101,7 +104,7 @@ def check(
         if thread is not None and proof.thread.pk != thread.pk:
             raise EvidenceRefused(f"{_cited(claim)} is of another conversation.")
         proofs.append(proof)
-    _check_together(proofs, kind, aspect, tone)
+    _check_together(proofs, kind, aspect, tone, text)
     return list({(p.kind, p.message and p.message.pk, p.generation, p.accepted_by): p for p in proofs}.values())
 
 
@@ -301,7 +304,7 @@ _PROVE = {
 }
 
 
-def _check_together(proofs: Sequence[Proof], kind: str, aspect: str, tone: str) -> None:
+def _check_together(proofs: Sequence[Proof], kind: str, aspect: str, tone: str, text: str | None) -> None:
     decides = aspect in NOT_BY_ASKING or tone == Fact.Tone.DECISION
     of_person = [proof for proof in proofs if proof.kind in FROM_THE_PERSON]
     if decides and not of_person:
@@ -311,15 +314,17 @@ def _check_together(proofs: Sequence[Proof], kind: str, aspect: str, tone: str) 
             f"Questions alone prove no {aspect if aspect in NOT_BY_ASKING else 'decision'}: cite where the person "
             "decided, or write nothing."
         )
-    if kind == Fact.Kind.POINTER and not any(_found_it(proof) for proof in proofs):
+    if kind == Fact.Kind.POINTER and not any(_found_it(proof, text) for proof in proofs):
         raise EvidenceRefused(
             "A pointer needs a tool-verified result of a tool that only reads, which found the document where the "
-            "pointer says."
+            "pointer says: its call or its result holds the path."
         )
 
 
-def _found_it(proof: Proof) -> bool:
-    if proof.kind != Kind.TOOL_VERIFIED or proof.call is None:
+def _found_it(proof: Proof, text: str | None) -> bool:
+    if proof.kind != Kind.TOOL_VERIFIED or proof.call is None or proof.message is None:
         return False
+    if text is not None:
+        return found_by(proof.call, proof.message, text)
     tool = registry.get(proof.call.tool)
     return tool is not None and tool.reads_only

@@ -107,7 +107,7 @@ def _check(thread: Thread, item: Any) -> _Checked:
     )
     claims = [evidence.parse(raw) for raw in item["evidence"]]
     proofs = evidence.check(
-        thread.owner_id, claims, kind=draft.kind, aspect=draft.aspect, tone=draft.tone, thread=thread
+        thread.owner_id, claims, kind=draft.kind, aspect=draft.aspect, tone=draft.tone, text=draft.text, thread=thread
     )
     for proof in proofs:
         for row in (proof.message, proof.accepted_by):

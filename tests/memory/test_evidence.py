@@ -5,10 +5,12 @@ from django.db.models import QuerySet
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent.models import ToolCall
 from maxclaw import clock
 from memory import evidence
 from memory.evidence import Claim, EvidenceRefused, parse
 from memory.models import Fact
+from memory.writing import FactDraft, write_fact
 from tests.memory.facts import fact_row, reading_tool, remember, tool_result
 from tests.threads.records import exchange, live, say, thread_of
 from threads.copying import fork, rewind, undo_rewind
@@ -271,6 +273,24 @@ def test_a_pointer_needs_a_tool_that_only_reads(alice, thread):
         refuses("only reads", alice, observed(result), **pointer)
         refuses("only reads", alice, stated(say(thread, Message.Role.USER, "It is in docs.")), **pointer)
         refuses("failed", alice, verified(tool_result(thread, status="failed", call_id="toolu_2")), **pointer)
+
+
+def test_a_pointer_is_proved_by_what_holds_its_path(alice, thread):
+    listing = tool_result(thread, text="/srv/notes/design.md\nREADME.md\nplans")
+    ToolCall.objects.filter(result=listing).update(arguments={"under": ["docs/"]})
+    with reading_tool():
+        for text in ("The design stands in notes/design.md.", "设计在《docs/README.md》。", "See README.md"):
+            assert check(alice, verified(listing), kind="pointer", aspect="", text=text)
+        for text in (
+            "It is in notes/other.md.",
+            "See notes/design.md and notes/b.md",
+            "other/README.md",
+            "In a drawer",
+        ):
+            refuses("holds the path", alice, verified(listing), kind="pointer", aspect="", text=text)
+    draft = FactDraft(text="The plan is in docs/absent.md.", kind="pointer", aspect="")
+    with reading_tool(), pytest.raises(EvidenceRefused, match="holds the path"):
+        write_fact(alice.pk, draft, [parse(verified(listing))], writer="steward", thread=thread)
 
 
 def ended_generation(thread):
