@@ -31,6 +31,7 @@ ID_MAX = 2**63 - 1
 # A question is no preference, no decision, and tells nothing of who somebody is.
 NOT_BY_ASKING = {Fact.Aspect.PREFERENCE, Fact.Aspect.DECISION, Fact.Aspect.IDENTITY}
 FROM_THE_PERSON = {Kind.MAX_STATED, Kind.MAX_ACCEPTED}
+_DELETED = Q(message__thread__deleted__isnull=False) | Q(generation__thread__deleted__isnull=False)
 
 
 @dataclass(frozen=True)
@@ -111,10 +112,16 @@ def check(
 def standing_evidence() -> QuerySet[FactEvidence]:
     """Evidence that still proves something: its words were not rewound, or a copy of them in the same conversation
     stands (`_stands` in a query), something of its generation stands, and its conversation is in sight."""
-    deleted = Q(message__thread__deleted__isnull=False) | Q(generation__thread__deleted__isnull=False)
     return FactEvidence.objects.filter(
-        ~deleted & ~_rewound("message_id", "message") & ~_rewound("accepted_by_id", "accepted_by")
+        ~_DELETED & ~_rewound("message_id", "message") & ~_rewound("accepted_by_id", "accepted_by")
     ).filter(Q(generation__isnull=True) | Exists(standing_rows(generation=OuterRef("generation_id"))))
+
+
+def in_sight(facts: QuerySet[Fact]) -> QuerySet[Fact]:
+    """Those of some facts that do not rest on deleted conversations alone, which may come back, and their facts with
+    them."""
+    of_fact = FactEvidence.objects.filter(fact_id=OuterRef("pk"))
+    return facts.exclude(Exists(of_fact.filter(_DELETED)) & ~Exists(of_fact.exclude(_DELETED)))
 
 
 def stale_facts(facts: QuerySet[Fact]) -> QuerySet[Fact]:

@@ -17,7 +17,7 @@ from pgvector.django import CosineDistance
 from llm.embedding import Vectors
 from maxclaw.database_threads import in_database
 from memory import fact_rows
-from memory.evidence import stale_facts
+from memory.evidence import in_sight, stale_facts
 from memory.models import Fact
 from memory.query_vectors import Compared, QueryVectors
 from threads import lexical
@@ -79,8 +79,8 @@ def models_of(owner_id: int) -> list[str]:
 
 
 def active_facts(viewer: Viewer) -> QuerySet[Fact]:
-    """The facts that may be found or brief a viewer."""
-    return fact_rows.visible_facts(viewer).filter(status=Fact.Status.ACTIVE)
+    """The facts that may be found or brief a viewer. What only deleted conversations prove is as gone as these."""
+    return in_sight(fact_rows.visible_facts(viewer).filter(status=Fact.Status.ACTIVE))
 
 
 def found(viewer: Viewer, query: str, compared: Mapping[str, Compared], *, everything: bool) -> FactsFound:

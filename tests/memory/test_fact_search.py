@@ -10,6 +10,7 @@ from llm import embedding
 from llm.embedding import EmbeddingError, Thresholds
 from llm.embedding_local import LocalBackend
 from llm.error_table import ErrorKind
+from maxclaw import clock
 from memory import fact_search, searching
 from memory.fact_search import DECISION_HEAD_START, FOUND_MAX, UNCOMPARED_PLACES
 from memory.models import Fact, FactEvidence, MessageChunk
@@ -18,7 +19,7 @@ from tests.memory.remembered import remember
 from tests.threads.records import exchange, say, thread_of
 from threads.copying import rewind
 from threads.history import SEARCH_RESULT_MAX_CHARS
-from threads.models import Message
+from threads.models import Message, Thread
 from threads.visibility import Viewer
 
 pytestmark = pytest.mark.django_db
@@ -112,6 +113,22 @@ def test_what_the_viewer_may_not_see_is_not_found(alice, bob):
     for name, thread in threads.items():
         assert set(ids(find(Viewer.of_thread(thread), "Does Alice keep bees?"))) == seen[name], name
     assert find(Viewer.of_thread(thread_of(User.objects.create_user("dave"))), "bees").nothing_stored
+
+
+def test_what_only_deleted_conversations_prove_is_found_again_when_one_comes_back(alice):
+    words = "Alice keeps bees on the roof."
+    told = [say(thread_of(alice), Message.Role.USER, words) for _number in range(2)]
+    fact = remember(alice, words)
+    for row in told:
+        FactEvidence.objects.create(fact=fact, owner=alice, kind="max-stated", message=row)
+    viewer = Viewer.of_thread(thread_of(alice))
+    gone = Thread.objects.filter(pk__in=[row.thread_id for row in told])
+    gone.filter(pk=told[0].thread_id).update(deleted=clock.now())
+    assert ids(find(viewer, "Does Alice keep bees?")) == [fact.pk], "another one says so"
+    gone.update(deleted=clock.now())
+    assert find(viewer, "Does Alice keep bees?").nothing_stored
+    gone.filter(pk=told[1].thread_id).update(deleted=None)
+    assert ids(find(viewer, "Does Alice keep bees?")) == [fact.pk]
 
 
 def test_a_decision_outranks_a_remark_that_is_about_as_near_and_no_other(alice):
