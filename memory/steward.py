@@ -10,6 +10,8 @@ import logging
 from datetime import datetime
 from typing import Any
 
+from django.db import transaction
+
 from agent.registry import ToolContext
 from llm import budgets, router
 from llm.errors import ErrorKind, ModelError
@@ -151,16 +153,14 @@ async def _results(reading: Reading, answer: Answer) -> list[dict[str, Any]]:
         if block.get("type") != "tool_use":
             continue
         refusal = answer.bad_tool_calls.get(block["id"])
-        text, is_error = (refusal, True) if refusal else await in_database(_carry_out, context, block)
+        text, is_error = (refusal, True) if refusal else await in_database(_carry_out, reading, context, block)
         result = {"type": "tool_result", "tool_use_id": block["id"], "content": text}
         blocks.append(result | ({"is_error": True} if is_error else {}))
     return blocks
 
 
-def _carry_out(context: ToolContext, block: dict[str, Any]) -> tuple[str, bool]:
+def _carry_out(reading: Reading, context: ToolContext, block: dict[str, Any]) -> tuple[str, bool]:
     """What one call came to, and whether it was refused. Raises Lost."""
-    if not steward_work.still_open(context.thread_id):
-        raise Lost
     tool = TOOLS.get(block["name"])
     if tool is None:
         return f"There is no tool {block['name']}.", True
@@ -168,7 +168,9 @@ def _carry_out(context: ToolContext, block: dict[str, Any]) -> tuple[str, bool]:
     if objection:
         return objection, True
     try:
-        output = tool.run(context, block["input"])
+        with transaction.atomic():
+            steward_work.hold(reading)
+            output = tool.run(context, block["input"])
     except FactRefused as refusal:
         return str(refusal), True
     return output.text, False  # type: ignore[union-attr]  # the steward's tools are plain functions

@@ -29,6 +29,7 @@ PAUSE = timedelta(hours=6)
 CLAIM = timedelta(minutes=15)
 BEFORE_ROWS = 4
 ROWS_READ = 400
+NOTHING_REACHED = 0
 
 
 class Lost(Exception):
@@ -55,9 +56,15 @@ def readable_threads() -> QuerySet[Thread]:
     )
 
 
-def still_open(thread_id: int) -> bool:
-    """Whether a thread that is being read may be: it was neither deleted nor isolated since."""
-    return Thread.objects.filter(pk=thread_id, scope=Thread.Scope.OPEN, deleted__isnull=True).exists()
+def hold(reading: Reading) -> None:
+    """Keep a page in this worker's hands until the transaction ends: its thread was neither deleted nor isolated since,
+    and nothing was forgotten of which it may speak. Raises Lost."""
+    still = Thread.objects.filter(pk=reading.thread.pk, scope=Thread.Scope.OPEN, deleted__isnull=True)
+    # The conversation first, as everywhere.
+    thread = still.select_for_update(no_key=True).first()
+    mine = Episode.objects.select_for_update().filter(pk=reading.episode.pk, outcome=Episode.Outcome.RUNNING)
+    if thread is None or mine.first() is None:
+        raise Lost
 
 
 def due_threads(
@@ -97,7 +104,9 @@ def claim(thread_id: int) -> Reading | None:
     now = clock.now()
     try:
         with transaction.atomic():
-            thread = readable_threads().select_related("owner").filter(pk=thread_id).first()
+            # Locked, so that whoever forgets what it says is done.
+            threads = readable_threads().select_for_update(no_key=True, of=("self",))
+            thread = threads.select_related("owner").filter(pk=thread_id).first()
             generation = None if thread is None else _next_generation(thread, now)
             if thread is None or generation is None:
                 return None
@@ -148,6 +157,28 @@ def give_back(episode: Episode) -> None:
     Episode.objects.filter(pk=episode.pk, outcome=Episode.Outcome.RUNNING).delete()
 
 
+def interrupt(thread_ids: Collection[int]) -> None:
+    """Take the pages of these threads, which are locked, out of the hands of whoever reads them: nothing failed, so
+    they wait as if they had not been taken."""
+    Episode.objects.filter(thread__in=thread_ids, outcome=Episode.Outcome.RUNNING).delete()
+
+
+def pass_over(messages: QuerySet[Message]) -> None:
+    """Mark messages that nobody has read as read, unread: by an episode of each generation that reached nothing. Their
+    threads are locked, and nobody is reading them."""
+    rows: dict[tuple[int, int, int], list[int]] = {}
+    read = Q(role__in=backlog.READ_ROLES, copied_from__isnull=True)
+    unread = messages.filter(read).filter(~Exists(Digest.objects.filter(message=OuterRef("pk"))))
+    for pk, *of in unread.order_by("pk").values_list("pk", "owner_id", "thread_id", "generation_id"):
+        owner, thread, generation = of
+        rows.setdefault((owner, thread, generation), []).append(pk)
+    for (owner, thread, generation), ids in rows.items():
+        episode = Episode.objects.create(
+            owner_id=owner, thread_id=thread, generation_id=generation, through_seq=NOTHING_REACHED
+        )
+        Digest.objects.bulk_create(Digest(message_id=pk, owner_id=owner, episode=episode) for pk in ids)
+
+
 def sweep(now: datetime) -> int:
     """End the claims of workers that are gone, as failed attempts. Returns how many."""
     lapsed = Episode.objects.filter(outcome=Episode.Outcome.RUNNING, created__lt=now - CLAIM)
@@ -183,6 +214,7 @@ def _next_page(thread: Thread, generation: Generation) -> Page | None:
 
 def _before(thread: Thread, generation: Generation, page: Page) -> list[BacklogRow]:
     rows = Message.objects.filter(backlog.readable(), generation=generation, pk__lt=page.ids[0])
+    rows = rows.exclude(digest__episode__through_seq=NOTHING_REACHED)
     spoken = rows.exclude(role=Message.Role.TOOL).order_by("-pk").values_list("pk", flat=True)[:BEFORE_ROWS]
     return backlog.rows_of(Message.objects.filter(pk__in=list(spoken)), thread.owner.zone)
 

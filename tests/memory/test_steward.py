@@ -11,7 +11,9 @@ from llm.emulator.client import text, tool_use
 from llm.models import ModelCall
 from maxclaw import clock
 from memory import steward, steward_work
+from memory.forgetting import forget
 from memory.models import Digest, Episode, Fact, FactEvidence
+from tests.memory.facts import remember
 from tests.memory.steward_world import (
     digested_ids,
     drain,
@@ -284,6 +286,42 @@ def test_what_is_isolated_or_deleted_while_it_is_read_is_not_written(emulator, a
     emulator.release()
     worker.join()
     assert (Fact.objects.count(), Digest.objects.count(), outcomes()) == (0, 0, [])
+
+
+def test_what_was_forgotten_is_not_learnt_again_from_words_that_nobody_has_read(emulator, alice, monkeypatch):
+    """Written on request and forgotten before the steward came; written by the steward, whose page was not finished;
+    forgotten while a page is read."""
+    thread, again = thread_of(alice), thread_of(alice)
+    said, _answer = exchange(thread, "I live in Lisbon.")
+    exchange(thread, "I prefer tea.")
+    exchange(again, "As ever: Alice lives in Lisbon.")
+    forget(remember(said, "Alice lives in Lisbon.", writer="remember").fact, writer="person")
+    rests(thread, again)
+
+    def crash(*_args):
+        raise RuntimeError
+
+    with monkeypatch.context() as patched:
+        patched.setattr(steward_work, "finish", crash)
+        assert drain() == 0
+    assert texts(alice) == ["The user said: I prefer tea."]
+    forget(Fact.objects.get(), writer="person")
+    assert drain() == 2
+    assert texts(alice) == []
+    assert digested_ids() == readable_ids(thread, again)
+    later, _answer = exchange(thread, "I live in Porto.")
+    fact = remember(later, "Alice lives in Porto.", writer="remember").fact
+    rests(thread)
+    emulator.answer(tool_use("write_fact", written(later)), hold="page")
+    worker = threading.Thread(target=lambda: (drain(), connection.close()))
+    worker.start()
+    emulator.wait_for_held(1)
+    forget(fact, writer="person")
+    emulator.release()
+    worker.join()
+    drain()
+    assert texts(alice) == []
+    assert digested_ids() == readable_ids(thread, again)
 
 
 def written(said, **more):
