@@ -60,8 +60,9 @@ def last_week(days: int = DAYS) -> Window:
 @dataclass
 class Rows:
     """`steward` and `shadow` are what is compared; `outside` counts facts of the steward's that shadows cannot write:
-    of main conversations, or isolated since. `rejected` counts proposals that did not hold. `examined` holds how often
-    each due message was read, by reader and the way its generation ended."""
+    of main conversations, of words from before shadows began to read, or isolated since. `rejected` counts proposals
+    that did not hold. `examined` holds how often each due message was read, by reader and the way its generation
+    ended."""
 
     steward: list[Item] = field(default_factory=list)
     shadow: list[Item] = field(default_factory=list)
@@ -73,10 +74,12 @@ class Rows:
 
 @contextmanager
 def reading_only() -> Iterator[None]:
-    """A transaction in which the database refuses every write."""
+    """A transaction in which the database refuses every write, and whose queries all see the same moment unless a
+    caller's transaction was begun before."""
+    isolation = "" if connection.in_atomic_block else "ISOLATION LEVEL REPEATABLE READ, "
     with transaction.atomic():
         with connection.cursor() as cursor:
-            cursor.execute("SET TRANSACTION READ ONLY")
+            cursor.execute(f"SET TRANSACTION {isolation}READ ONLY")
         yield
 
 
@@ -99,11 +102,19 @@ def _read_facts(window: Window, found: Rows) -> None:
     sources: dict[int, set[str]] = defaultdict(set)
     web: set[int] = set()
     rows = FactEvidence.objects.filter(fact__in=facts_of_steward(window).values("pk"))
-    for fact_id, message, accepted, generation, kind, other in rows.values_list(
-        "fact_id", "message_id", "accepted_by_id", "generation_id", "message__thread__kind", "generation__thread__kind"
+    for fact_id, message, accepted, generation, kind, other, baseline in rows.values_list(
+        "fact_id",
+        "message_id",
+        "accepted_by_id",
+        "generation_id",
+        "message__thread__kind",
+        "generation__thread__kind",
+        "message__generation__shadow_baseline__baseline",
     ):
         sources[fact_id] |= pointers(message, accepted, generation)
-        if Thread.Kind.WEB in (kind, other):
+        # Where it was accepted is the later of the two: a shadow that reads it may well propose it.
+        read_by_none = message is not None and baseline is not None and max(message, accepted or 0) <= baseline
+        if Thread.Kind.WEB in (kind, other) and not read_by_none:
             web.add(fact_id)
     for fact in facts_of_steward(window).order_by("pk").only("owner", "text", "category", "scope"):
         isolated = fact.scope == Thread.Scope.ISOLATED

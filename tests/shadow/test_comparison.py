@@ -10,7 +10,7 @@ from decimal import Decimal
 import pytest
 from asgiref.sync import async_to_sync
 from django.core.management import CommandError, call_command
-from django.db import InternalError
+from django.db import InternalError, connection
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -161,6 +161,31 @@ def test_the_database_refuses_to_write_while_a_comparison_reads(alice):
     with pytest.raises(InternalError, match="read-only"), comparison_reading.reading_only():
         Thread.objects.filter(owner=alice).update(title="written")
     Thread.objects.filter(owner=alice).update(title="written")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_report_reads_one_moment_and_what_would_write_within_it_is_refused(alice, monkeypatch):
+    def writes(_window):
+        with connection.cursor() as cursor:
+            cursor.execute("SHOW transaction_isolation")
+            assert cursor.fetchone() == ("repeatable read",)
+        Thread.objects.filter(owner=alice).update(title="written")
+
+    monkeypatch.setattr(comparison_report, "read", writes)
+    with pytest.raises(InternalError, match="read-only"):
+        comparison_report.report(comparison_reading.last_week())
+    assert not Thread.objects.filter(title="written").exists()
+
+
+@pytest.mark.django_db
+def test_facts_of_words_from_before_shadows_began_are_outside_of_what_is_compared(alice):
+    thread = thread_of(alice)
+    said, answer = exchange(thread, "I like tea.", "Noted.")
+    ShadowBaseline.objects.create(generation=live(thread), thread=thread, owner=alice, baseline=answer.pk)
+    fact_row(alice, said, "Prefers tea.")
+    fact_row(alice, say(thread, "user", "I like milk."), "Prefers milk.")
+    found = compare()
+    assert (found["items"]["steward"], found["items"]["steward_outside_of_shadows"]) == (1, 1)
 
 
 def priced_call(thread, **fields):
