@@ -18,8 +18,9 @@ from memory import known
 from memory.admin_reading import ShownProof, evidence_of, note_facts, read_proofs, words_of
 from memory.models import Fact
 from shadow.models import ProposalReview, ShadowFactProposal
-from threads.models import PrivateReading
+from threads.models import PrivateReading, Thread
 from threads.private_reading import record_reading
+from threads.visibility import Viewer, thread_filter
 
 SITTING = 50
 NOTE_MAX_CHARS = 2_000
@@ -117,7 +118,7 @@ def read_proposal(reader: User, proposal_id: int) -> dict[str, Any]:
         first_id=proposal.pk,
         last_id=proposal.pk,
     )
-    proofs: list[ShownProof] = read_proofs(reader, proposal.owner_id, evidence_of(proposal))
+    proofs: list[ShownProof] = read_proofs(reader, proposal.owner_id, _in_sight(proposal))
     near = known.nearest(proposal.thread, proposal.text)[:NEAREST_SHOWN] if proposal.text else []
     there = Fact.objects.defer("embedding").in_bulk([hit.fact_id for hit in near])
     facts = [there[hit.fact_id] for hit in near if hit.fact_id in there]
@@ -130,6 +131,15 @@ def read_proposal(reader: User, proposal_id: int) -> dict[str, Any]:
         "replaced": words_of([replaced])[0] if replaced else None,
         "review": getattr(proposal, "review", None),
     }
+
+
+def _in_sight(proposal: ShadowFactProposal) -> QuerySet[Any]:
+    """The evidence that the proposal's own conversation may see: words of a stricter one are shown under no other."""
+    unseen = Thread.objects.filter(owner=proposal.owner_id).exclude(thread_filter(Viewer.of_thread(proposal.thread)))
+    pieces = evidence_of(proposal)
+    for path in ("message__thread", "accepted_by__thread", "generation__thread"):
+        pieces = pieces.exclude(**{f"{path}__in": unseen})
+    return pieces
 
 
 def verdicts() -> list[tuple[str, Any, str, str]]:

@@ -11,7 +11,7 @@ from accounts.models import User
 from memory import secrets
 from memory.models import Fact
 from shadow import cancelling
-from shadow.models import ShadowBaseline, ShadowCursor, ShadowFactProposal, ShadowRun
+from shadow.models import ShadowBaseline, ShadowCursor, ShadowFactProposal, ShadowProposalEvidence, ShadowRun
 from threads.models import Thread
 
 
@@ -117,8 +117,10 @@ def erase_user(user: User) -> None:
 
 def narrow_thread(thread: Thread) -> None:
     """What is being asked of the conversation was meant for a model that may not read it any more, and ends. An
-    isolated one keeps no proposals; into a category they go along."""
+    isolated one keeps no proposals; into a category they go along. What was rejected elsewhere points here no more."""
     proposals = ShadowFactProposal.objects.filter(thread=thread)
+    here = Q(message__thread=thread) | Q(accepted_by__thread=thread) | Q(generation__thread=thread)
+    ShadowProposalEvidence.objects.filter(here).exclude(proposal__thread=thread).delete()
     isolated = thread.scope == Thread.Scope.ISOLATED
     cancelling.cancel(thread.pk, cancelling.ISOLATED if isolated else cancelling.CATEGORY_CHANGED)
     if isolated:

@@ -10,7 +10,7 @@ from agent.policy import SHADOW_TOOL
 from llm.emulator.client import raw_tool_use
 from memory import fact_embedding
 from memory.models import Fact
-from shadow import cursors, known, proposals, question
+from shadow import admin_review, cursors, known, proposals, question
 from shadow.models import ShadowFactProposal
 from tests.memory.facts import fact_row, remember
 from tests.shadow.playing import ASKED, item, proposes, shadow
@@ -180,3 +180,19 @@ def test_what_is_forgotten_is_proposed_no_more_and_a_conversation_takes_its_prop
     erasing.erase_thread(said.thread)
     assert not ShadowFactProposal.objects.exists()
     assert Message.objects.filter(thread=said.thread_id).count() == 0
+
+
+@pytest.mark.parametrize("level", [{"scope": "isolated"}, {"category": "work"}])
+def test_what_was_rejected_shows_no_words_of_a_conversation_that_became_stricter(alice, charlie, said, level):
+    charlie.is_staff = charlie.is_superuser = True
+    charlie.save()
+    elsewhere = say(thread_of(alice), "user", "I prefer milk.")
+    assert stored(said, item(elsewhere.pk)) != [""]
+    proposal = ShadowFactProposal.objects.get()
+    assert len(admin_review.read_proposal(charlie, proposal.pk)["proofs"]) == 1
+    evidence = proposal.evidence.get()
+    lifecycle.narrow(elsewhere.thread, acting_user=alice, **level)
+    assert not proposal.evidence.exists()
+    evidence.pk = None
+    evidence.save()
+    assert admin_review.read_proposal(charlie, proposal.pk)["proofs"] == []
