@@ -4,7 +4,7 @@ from typing import Any
 
 from django_q.tasks import async_task
 
-from threads.signals import thread_settled
+from threads.signals import SettledReason, thread_settled
 
 
 def connect() -> None:
@@ -12,6 +12,6 @@ def connect() -> None:
     thread_settled.connect(embed_what_was_said, dispatch_uid="memory.embed_what_was_said")
 
 
-def embed_what_was_said(thread: int, **_signal: Any) -> None:
+def embed_what_was_said(thread: int, reason: SettledReason, **_signal: Any) -> None:
     """What was said is found by its meaning soon, not only at the next tick."""
-    async_task("memory.tasks.embed_thread", thread)
+    async_task("memory.tasks.came_to_rest", thread, reason.value)

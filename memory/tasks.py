@@ -3,10 +3,13 @@
 from asgiref.sync import async_to_sync
 
 from memory import embedding_work, fact_embedding, steward
+from memory.signals import rested
+from threads.signals import SettledReason
 
 
-def embed_thread(thread_id: int) -> int:
-    """Embed what is missing of one thread. Returns how many chunks were made."""
+def came_to_rest(thread_id: int, reason: str) -> int:
+    """Tell who listens, then embed what is missing of one thread. Returns how many chunks were made."""
+    rested.send_robust(sender=None, thread=thread_id, reason=SettledReason(reason))
     return embedding_work.embed_some(thread_id)
 
 

@@ -26,8 +26,8 @@ def test_a_settled_turn_has_its_words_embedded(alice, django_capture_on_commit_c
     exchange(thread)
     with django_capture_on_commit_callbacks(execute=True), transaction.atomic():
         settle(thread, SettledReason.TURN_BOUNDARY)
-    assert waiting() == [("memory.tasks.embed_thread", (thread.pk,))]
-    assert tasks.embed_thread(thread.pk) == MessageChunk.objects.count() == 2
+    assert waiting() == [("memory.tasks.came_to_rest", (thread.pk, "turn-boundary"))]
+    assert tasks.came_to_rest(thread.pk, "turn-boundary") == MessageChunk.objects.count() == 2
 
 
 def test_the_tick_asks_for_what_is_missing_and_for_nothing_else(alice):

@@ -15,6 +15,7 @@ from llm.emulator.client import text
 from llm.models import ModelCall
 from maxclaw import clock
 from memory.models import Fact
+from memory.tasks import came_to_rest
 from shadow import asking, attempts, cursors, tasks, ticks, triggers
 from shadow.models import ShadowFactProposal, ShadowRun
 from tests.shadow.playing import ASKED, LONG, play, shadow
@@ -117,7 +118,7 @@ def test_a_busy_conversation_keeps_its_trigger_until_the_turn_ends(emulator, ali
     assert drains() == []
     assert tasks.drain() == 0
     Thread.objects.filter(pk=thread.pk).update(state="idle", lease_token=None, lease_until=None)
-    triggers.trigger(thread.pk, SettledReason.TURN_BOUNDARY)
+    came_to_rest(thread.pk, SettledReason.TURN_BOUNDARY.value)  # as a worker hears of a turn's end
     assert len(drains()) == 1
     assert tasks.drain() == 1
     assert [run.reason for run in ShadowRun.objects.all()] == ["task-ended"]
