@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from django.conf import settings
-from django.db import transaction
+from django.db import connection, transaction
 
 from agent.bell import Bell, ring
 from agent.models import InboxItem, Level, ToolCall
@@ -57,6 +57,20 @@ def words_wait(thread_id: int) -> bool:
     """Whether words of the person's wait for a conversation's next safe point."""
     waiting = InboxItem.objects.filter(thread=thread_id, state=InboxItem.State.WAITING, source="user")
     return waiting.filter(level=Level.USER).exists()
+
+
+def somebody_waits() -> bool:
+    """Whether anybody waits for a row that the caller's transaction holds, as whoever speaks in a conversation does."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            SELECT EXISTS (
+                SELECT FROM pg_locks WHERE NOT granted AND locktype IN ('transactionid', 'tuple')
+                    AND pg_backend_pid() = ANY (pg_blocking_pids(pid))
+            )
+            """
+        )
+        return bool(cursor.fetchone()[0])
 
 
 class Running:

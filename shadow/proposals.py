@@ -6,7 +6,7 @@ conversation's Viewer; the database. Each item stands or falls by itself. What f
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,7 +64,7 @@ def read(answer: Answer) -> Read:
     return Read(items[:ITEMS_MAX], foreign, proposed)
 
 
-def store(run: ShadowRun, thread: Thread, items: Sequence[Any]) -> list[ShadowFactProposal]:
+def store(run: ShadowRun, thread: Thread, items: Iterable[Any]) -> list[ShadowFactProposal]:
     """A row for each item, in the caller's transaction. The thread is locked against changes of its level, and is not
     isolated."""
     return [_store(run, thread, position, item) for position, item in enumerate(items)]

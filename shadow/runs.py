@@ -8,8 +8,10 @@ run, writes no message and never holds a conversation while a model is asked.
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Collection
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator
 from enum import StrEnum
+from typing import TypeVar
 
 from django.db import DatabaseError, transaction
 
@@ -32,8 +34,12 @@ logger = logging.getLogger("maxclaw.shadow")
 AT_ONCE = 16
 # No run is begun after this; what is left waits for the next tick.
 DRAIN_SECONDS = 120.0
+# So often a run that stores what was proposed makes room for others, and so long.
+GIVES_WAY = 50
+GIVES_WAY_SECONDS = 0.02
 
 Status = ShadowRun.Status
+Item = TypeVar("Item")
 
 
 class Failure(StrEnum):
@@ -139,9 +145,25 @@ def _not_taken(run_id: int, error: str) -> None:
         attempts.fail_queued(run, generation, error)
 
 
+class _SomebodyWaits(Exception):
+    """Somebody wants the conversation that is held while proposals are stored."""
+
+
 def finish(run: ShadowRun, made_of: Material, answer: Answer) -> None:
     """Store what was proposed and end the run, in one transaction that reads its state again under a lock. A run that
-    was cancelled meanwhile keeps nothing, and so does one whose person spoke and was not acted on yet."""
+    was cancelled meanwhile keeps nothing, and so does one whose person spoke and was not acted on yet. Who wants the
+    conversation meanwhile gets it after one item at most, and it is all done anew behind them."""
+    said = proposals.read(answer)
+    for left in reversed(range(GIVES_WAY)):
+        try:
+            _finish(run, made_of, answer, said, gives_way=left > 0)
+            return
+        except _SomebodyWaits:
+            # A lock that was let go is not handed over: whoever asks first has it.
+            time.sleep(GIVES_WAY_SECONDS)
+
+
+def _finish(run: ShadowRun, made_of: Material, answer: Answer, said: proposals.Read, *, gives_way: bool) -> None:
     with transaction.atomic():
         try:
             # The conversation first, as whoever makes it stricter or erases it does.
@@ -158,17 +180,24 @@ def finish(run: ShadowRun, made_of: Material, answer: Answer) -> None:
         if cancelling.spoke_since(thread, made_of.seen):
             attempts.end(run, Status.CANCELLED, INTERRUPTED_BY_MAX)
             return
-        said = proposals.read(answer)
         if answer.stop_reason in CUT_REASONS:
             attempts.end(run, Status.FAILED, Failure.CUT)
             return
         if said.foreign and not said.proposed:
             attempts.end(run, Status.FAILED, Failure.FOREIGN_CALLS)
             return
-        stored = proposals.store(run, thread, said.items)
+        stored = proposals.store(run, thread, _one_by_one(said.items, gives_way))
         valid = [proposal for proposal in stored if not proposal.validation_error]
-        writing.write_facts(thread, valid)
+        writing.write_facts(thread, _one_by_one(valid, gives_way))
         attempts.end(run, Status.COMPLETED)
+
+
+def _one_by_one(items: Iterable[Item], gives_way: bool) -> Iterator[Item]:
+    """The items; raises _SomebodyWaits when somebody does after one was dealt with."""
+    for item in items:
+        yield item
+        if gives_way and cancelling.somebody_waits():
+            raise _SomebodyWaits
 
 
 def _short(error: Exception) -> str:

@@ -3,10 +3,12 @@
 import os
 import subprocess
 import sys
+import threading
 
 import pytest
 from asgiref.sync import async_to_sync
 from django.conf import settings as project
+from django.db import connection, transaction
 
 from agent import sending
 from llm.models import ModelCall
@@ -14,6 +16,7 @@ from shadow import asking, attempts, cancelling, question, runs, tasks, triggers
 from shadow.models import ShadowFactProposal, ShadowRun
 from tests.agent.world import database_url
 from tests.maxclaw.running import ROOT, wait_until
+from tests.raw_sql import run as execute
 from tests.shadow.playing import LONG, item, play, proposes
 from tests.shadow.test_wire import check_follows
 from tests.threads.records import say
@@ -93,6 +96,38 @@ def test_words_between_the_answer_and_the_commit_leave_no_proposal(emulator, ali
     else:
         say(thread, "user", "Committed, and nobody was told yet.")
     runs.finish(run, made_of, answer)
+    run.refresh_from_db()
+    assert (run.status, run.error, run.proposals.count()) == ("cancelled", "interrupted-by-max", 0)
+
+
+def test_words_that_come_while_proposals_are_stored_go_first(alice, rested, emulator):
+    thread = rested[0]
+    said = Message.objects.get(thread=thread, role="user")
+    proposes(emulator, *(item(said.pk, f"Prefers tea number {number}.") for number in range(3)))
+    triggers.trigger(thread.pk, "waiting-max")
+    run, made_of = runs._take(ShadowRun.objects.get().pk)
+    answer = async_to_sync(asking.answer_of)(run, made_of, question.text(made_of.generation, made_of.page, ""))
+
+    def begun(work, waits_for):
+        worker = threading.Thread(target=lambda: (work(), connection.close()))
+        worker.start()
+        wait_until(lambda: waiting(waits_for), what=f"the wait for {waits_for}")
+        return worker
+
+    def waiting(kinds):
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT 1 FROM pg_locks WHERE NOT granted AND locktype = ANY (%s)", [kinds])
+            return cursor.fetchone()
+
+    with transaction.atomic():
+        # The conversation is held, and nothing can be stored yet.
+        execute("LOCK TABLE shadow_shadowfactproposal IN SHARE MODE")
+        storing = begun(lambda: runs.finish(run, made_of, answer), ["relation"])
+        speaking = begun(
+            lambda: sending.send(alice, thread.channel, "One thing more.", client_key="1"), ["transactionid", "tuple"]
+        )
+    storing.join(60)
+    speaking.join(60)
     run.refresh_from_db()
     assert (run.status, run.error, run.proposals.count()) == ("cancelled", "interrupted-by-max", 0)
 
