@@ -253,6 +253,10 @@ class FactLog(models.Model):
     reason = models.TextField(blank=True, default="")
     before = ArrayField(models.BigIntegerField(), default=list, help_text=_("ids of the facts that it was done to"))
     after = ArrayField(models.BigIntegerField(), default=list, help_text=_("ids of the facts that came of it"))
+    # Fingerprints of imported facts that were forgotten, so that the same file brings none of them back.
+    forgotten = ArrayField(
+        models.CharField(max_length=64), verbose_name=_("forgotten"), default=list, blank=True, editable=False
+    )
     created = models.DateTimeField(default=clock.now)
 
     class Meta:

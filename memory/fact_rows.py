@@ -148,8 +148,9 @@ def log(
     writer: str,
     actor: User | None = None,
     reason: str = "",
+    forgotten: Iterable[str] = (),
 ) -> FactLog:
-    """Write down what was done to facts, and why."""
+    """Write down what was done to facts, and why; `forgotten`: fingerprints that no import brings back."""
     return FactLog.objects.create(
         owner_id=owner_id,
         actor=actor,
@@ -158,4 +159,5 @@ def log(
         reason=secrets.redact(visible(reason)),
         before=[fact.pk for fact in before],
         after=[fact.pk for fact in after],
+        forgotten=sorted(set(forgotten)),
     )

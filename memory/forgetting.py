@@ -54,7 +54,8 @@ def forget(fact: Fact, *, writer: str, actor: User | None = None, viewer: Viewer
         steward_work.pass_over(_messages_that_teach(fact.owner_id, going).filter(thread__in=threads))
         for gone in going:
             erasing.forget_fact(gone)
-        log(fact.owner_id, FactLog.Action.FORGET, going, [], writer=writer, actor=actor)
+        imported = [gone.fingerprint for gone in going if gone.legacy]
+        log(fact.owner_id, FactLog.Action.FORGET, going, [], writer=writer, actor=actor, forgotten=imported)
         return report
 
 

@@ -10,14 +10,15 @@
 | `project` | optional |
 | `created` | optional: when it was written, ISO 8601; a time without an offset is UTC |
 
-Other keys are left alone. A fact that was imported before, whatever has become of it since, is not imported again.
+Other keys are left alone. A fact that was imported before, whatever has become of it since, is not imported again;
+of one that was forgotten, the fingerprint of its words says so.
 """
 
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import islice
+from itertools import chain, islice
 from typing import Any
 
 from django.db import transaction
@@ -27,7 +28,7 @@ from accounts.models import User
 from maxclaw import clock
 from memory.fact_drafts import FactDraft, check_no_secret, clean, fingerprint_of
 from memory.fact_rows import lock_facts
-from memory.models import Fact
+from memory.models import Fact, FactLog
 from memory.refusals import FactRefused
 
 BATCH_LINES = 500
@@ -112,6 +113,9 @@ def _write(owner: User, drafts: Sequence[tuple[FactDraft, datetime]]) -> int:
         known = Fact.objects.filter(owner=owner, scope="open", category="", fingerprint__in=prints)
         for fingerprint, applies_to, kind in known.values_list("fingerprint", "applies_to", "kind"):
             made.pop((fingerprint, fingerprint_of(applies_to), kind), None)
+        forgotten = FactLog.objects.filter(owner=owner, forgotten__overlap=prints).values_list("forgotten", flat=True)
+        gone = set(chain.from_iterable(forgotten))
+        made = {key: fact for key, fact in made.items() if fact.fingerprint not in gone}
         return len(Fact.objects.bulk_create(reversed(made.values())))
 
 

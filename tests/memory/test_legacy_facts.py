@@ -1,6 +1,7 @@
 """Facts kept elsewhere: imported without evidence, then sorted."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from asgiref.sync import async_to_sync
@@ -8,7 +9,7 @@ from django.core.management import CommandError, call_command
 
 from llm.emulator.client import tool_use
 from llm.models import ModelCall
-from memory import legacy_import, triage
+from memory import changing, forgetting, legacy_import, triage
 from memory.models import Fact, FactEvidence, FactLog
 from tests.threads.records import exchange, thread_of
 
@@ -71,6 +72,23 @@ def imported(owner, *texts, **more):
 
 def statuses():
     return dict(Fact.objects.order_by("pk").values_list("text", "status"))
+
+
+def test_what_was_forgotten_is_not_imported_again(alice, bob):
+    imported(alice, "I prefer tea in the morning.", "I like rain.")
+    [tea, rain] = Fact.objects.order_by("pk")
+    corrected = changing.correct(
+        rain, replace(changing.draft_of(rain), text="I like snow."), reason="", writer="person"
+    )
+    for fact in (tea, corrected):
+        forgetting.forget(fact, writer="person", actor=alice)
+    assert not Fact.objects.exists()
+    imported(alice, "I PREFER tea in the morning", "I like rain.", "I like fog.")
+    imported(bob, "I like rain.")
+    assert list(Fact.objects.order_by("pk").values_list("owner__username", "text")) == [
+        ("alice", "I like fog."),
+        ("bob", "I like rain."),
+    ]
 
 
 def test_triage_retires_rewrites_and_leaves_and_the_second_time_changes_nothing(emulator, alice, bob, capsys):
