@@ -64,7 +64,8 @@ def open_tab(chromium_browser: Browser) -> Iterator[Any]:
     yield open_one
     for tab in tabs:
         tab.context.close()
-    assert [problem for tab in tabs for problem in tab.problems if not tab.forgive(problem)] == []
+    problems = [problem for tab in tabs for problem in tab.problems if not tab.forgive(problem)]
+    assert not problems, "\n".join(problems)
 
 
 def session_cookie(user: Any, url: str) -> Any:

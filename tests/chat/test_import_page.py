@@ -199,7 +199,7 @@ def test_upload_progress_and_result_in_the_browser(server, alice, open_tab, tmp_
 
     def read_and_wait(conversation):
         if conversation.get("title") == "Talk 30":
-            go_on.wait(20)
+            go_on.wait(60)
         return read(conversation)
 
     monkeypatch.setattr(import_run, "_read", read_and_wait)
@@ -248,7 +248,7 @@ def test_cancelling_in_the_browser_keeps_what_is_there(server, alice, open_tab, 
 
     def read_and_wait(conversation):
         if conversation.get("title") == "Talk 5":
-            go_on.wait(20)
+            go_on.wait(60)
         return read(conversation)
 
     monkeypatch.setattr(import_run, "_read", read_and_wait)
