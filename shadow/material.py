@@ -2,7 +2,7 @@
 
 import json
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from agent import prefix
 from agent.policy import SHADOW_TOOL
@@ -26,7 +26,8 @@ ROWS_READ = 400
 @dataclass(frozen=True)
 class Material:
     """One page of one generation, for one model. `call` and `answer` are the prefix of a hot run, None of a cold one.
-    `seen` is the conversation's newest message: what came later was said meanwhile."""
+    `seen` is the conversation's newest message: what came later was said meanwhile. `facts` holds the fingerprints of
+    the owner's facts by id: one that is gone later was forgotten meanwhile."""
 
     thread: Thread
     generation: Generation
@@ -36,6 +37,7 @@ class Material:
     call: ModelCall | None
     answer: Message | None
     seen: int
+    facts: dict[int, str] = field(default_factory=dict)
 
 
 def gather(thread_id: int) -> Material | None:

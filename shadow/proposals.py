@@ -6,7 +6,7 @@ conversation's Viewer; the database. Each item stands or falls by itself. What f
 
 import json
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -62,6 +62,20 @@ def read(answer: Answer) -> Read:
         listed = said.get(LIST)
         items += listed if isinstance(listed, list) and set(said) == {LIST} else [said]
     return Read(items[:ITEMS_MAX], foreign, proposed)
+
+
+def without_forgotten(items: Sequence[Any], owner_id: int, facts: Mapping[int, str]) -> list[Any]:
+    """The items but those that say or would replace a fact that was there, by its id with its fingerprint, and is not
+    any more: nothing of them is kept, not even as rejected. In a transaction that holds the owner's facts."""
+    there = set(Fact.objects.filter(owner_id=owner_id).values_list("pk", flat=True))
+    gone = {pk: fingerprint for pk, fingerprint in facts.items() if pk not in there}
+    words, ids = set(gone.values()), {f"f:{pk}" for pk in gone}
+    kept = []
+    for item in items if gone else ():
+        said = item if isinstance(item, dict) else {}
+        if fingerprint_of(_text(said, "text")) not in words and _text(said, "replaces").strip() not in ids:
+            kept.append(item)
+    return kept if gone else list(items)
 
 
 def store(run: ShadowRun, thread: Thread, items: Iterable[Any]) -> list[ShadowFactProposal]:

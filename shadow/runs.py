@@ -10,6 +10,7 @@ import contextlib
 import logging
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import replace
 from enum import StrEnum
 from typing import TypeVar
 
@@ -21,7 +22,8 @@ from llm.events import Answer
 from llm.ledger import CUT_REASONS
 from maxclaw import clock
 from maxclaw.database_threads import in_database
-from memory.fact_rows import lock_threads
+from memory.fact_rows import lock_facts, lock_threads
+from memory.models import Fact
 from memory.refusals import FactRefused
 from shadow import asking, attempts, cancelling, known, material, proposals, question, triggers, writing
 from shadow.cancelling import INTERRUPTED_BY_MAX
@@ -129,6 +131,8 @@ def _take(run_id: int, spent: Collection[int] = ()) -> tuple[ShadowRun, Material
         if not Thread.objects.filter(pk=run.thread_id, state=Thread.State.RUNNING).exists():
             attempts.drop(run)
         return None
+    facts = Fact.objects.filter(owner_id=run.owner_id).values_list("pk", "fingerprint")
+    made_of = replace(made_of, facts=dict(facts))
     run.generation = made_of.generation
     run.through_seq = made_of.page.through
     run.path = ShadowRun.Path.HOT if made_of.why_cold is None else ShadowRun.Path.COLD
@@ -168,6 +172,8 @@ def _finish(run: ShadowRun, made_of: Material, answer: Answer, said: proposals.R
         try:
             # The conversation first, as whoever makes it stricter or erases it does.
             lock_threads(run.owner_id, {run.thread_id})
+            # Whoever forgets a fact is waited for, or takes along what is stored here.
+            lock_facts(run.owner_id)
         except FactRefused:
             return
         state = ShadowRun.objects.select_for_update().filter(pk=run.pk).values_list("status", flat=True).first()
@@ -186,7 +192,8 @@ def _finish(run: ShadowRun, made_of: Material, answer: Answer, said: proposals.R
         if said.foreign and not said.proposed:
             attempts.end(run, Status.FAILED, Failure.FOREIGN_CALLS)
             return
-        stored = proposals.store(run, thread, _one_by_one(said.items, gives_way))
+        items = proposals.without_forgotten(said.items, run.owner_id, made_of.facts)
+        stored = proposals.store(run, thread, _one_by_one(items, gives_way))
         valid = [proposal for proposal in stored if not proposal.validation_error]
         writing.write_facts(thread, _one_by_one(valid, gives_way))
         attempts.end(run, Status.COMPLETED)

@@ -12,10 +12,12 @@ from django.db import connection, transaction
 
 from agent import sending
 from llm.models import ModelCall
+from memory.forgetting import forget
 from shadow import asking, attempts, cancelling, question, runs, tasks, triggers
 from shadow.models import ShadowFactProposal, ShadowRun
 from tests.agent.world import database_url
 from tests.maxclaw.running import ROOT, wait_until
+from tests.memory.facts import fact_row
 from tests.raw_sql import run as execute
 from tests.shadow.playing import LONG, item, play, proposes
 from tests.shadow.test_wire import check_follows
@@ -180,3 +182,17 @@ def test_a_run_whose_conversation_became_stricter_while_it_was_taken_is_cancelle
     tasks.drain()
     run = ShadowRun.objects.get()
     assert (run.status, run.error, len(emulator.requests())) == ("cancelled", "category-changed", before)
+
+
+def test_what_is_forgotten_while_a_shadow_is_asked_does_not_come_back(emulator, alice, rested):
+    thread = rested[0]
+    said = Message.objects.get(thread=thread, role="user")
+    fact = fact_row(alice, said, "Prefers tea.")
+    proposes(emulator, item(said.pk), item(said.pk, "Likes milk."), item(said.pk, "Likes it.", replaces=f"f:{fact.pk}"))
+    triggers.trigger(thread.pk, "waiting-max")
+    run, made_of = runs._take(ShadowRun.objects.get().pk)
+    answer = async_to_sync(asking.answer_of)(run, made_of, question.text(made_of.generation, made_of.page, ""))
+    forget(fact, writer="person", actor=alice)
+    runs.finish(run, made_of, answer)
+    run.refresh_from_db()
+    assert (run.status, list(run.proposals.values_list("text", flat=True))) == ("completed", ["Likes milk."])
