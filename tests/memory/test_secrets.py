@@ -24,7 +24,7 @@ SECRETS = {
     "password in a URL": ["postgres://me:hunter22@host/db", "redis://:s3cret@host:6379"],
     "password": ["host=db user=me password=hunter2", "Server=x;User Id=z;Password=abc;", "我的密码是 abc12345"],
     "webhook URL": [
-        "https://hooks.slack.com/services/T000/B000/XXXX",
+        "https://hooks.slack.com/services/T000/B000/k3J9s",
         "https://discord.com/api/webhooks/123/abc",
         "https://open.feishu.cn/open-apis/bot/v2/hook/abc-def",
     ],

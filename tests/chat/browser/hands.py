@@ -1,5 +1,7 @@
 """Three ways to use the page. A story is written once, in what a person wants, and told by each of them."""
 
+from abc import ABC, abstractmethod
+
 from playwright.sync_api import Locator, Page, expect
 
 TABS_MAX = 60
@@ -19,8 +21,8 @@ def words(page: Page) -> Locator:
     return page.locator("#timeline > .from-user[data-message] > .bubble")
 
 
-class Hand:
-    """What a person wants, by whatever means."""
+class Hand(ABC):
+    """What a person wants, by whatever means; how it is done is each hand's own."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
@@ -29,23 +31,23 @@ class Hand:
         self.page.locator("#words-box").fill(text)
         self.press(self.page.locator("#send"))
 
+    @abstractmethod
     def press(self, target: Locator) -> None:
         """Use a button, a link or a fold."""
-        raise NotImplementedError  # each hand has its own way
 
     def choose(self, name: str) -> None:
         """Pick from the menu that is open."""
         self.press(self.page.get_by_role("menuitem", name=name).or_(self.page.get_by_role("menuitemradio", name=name)))
 
+    @abstractmethod
     def message_menu(self, message: Locator) -> None:
         """Open the menu of a message."""
-        raise NotImplementedError  # each hand has its own way
 
+    @abstractmethod
     def row_menu(self, title: str) -> None:
         """Open the menu of a conversation in the list."""
-        raise NotImplementedError  # each hand has its own way
 
-    def to_list(self) -> None:
+    def to_list(self) -> None:  # noqa: B027 - at a desk the list is always in sight
         """Make the list of conversations reachable."""
 
     def row(self, title: str) -> Locator:
