@@ -18,7 +18,7 @@ from memory.models import MessageChunk
 from memory.query_vectors import compared
 from tests.threads.conversation import Conversation
 from tests.threads.records import call_tool, exchange, give_result, say, thread_of
-from tests.threads.test_literal_search import shown_by_hand
+from tests.threads.test_literal_search_properties import shown_by_hand
 from tests.threads.test_verification import STEP, take_step
 from threads.copying import fork, rewind
 from threads.history import SEARCH_RESULT_MAX_CHARS, HistoryRefused

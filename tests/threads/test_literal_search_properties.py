@@ -1,0 +1,180 @@
+"""What holds of the literal search for any text: each piece is found, nothing else is, as grep would say."""
+
+import json
+import shutil
+import subprocess
+
+import pytest
+import regex
+from django.db import transaction
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from accounts.models import User
+from maxclaw.text import visible
+from tests.threads.conversation import Conversation
+from tests.threads.records import say, thread_of
+from tests.threads.test_literal_search import result_of_tool, search
+from tests.threads.test_verification import STEP, take_step
+from threads.excerpts import Folded
+from threads.literal_windows import LITERAL_MAX_CHARS
+from threads.models import Message
+from threads.search_range import Range
+from threads.search_terms import terms_of
+from threads.transcript import fold
+from threads.visibility import Viewer
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def thread(alice):
+    return thread_of(alice)
+
+
+LETTERS = st.sampled_from(
+    [
+        *"abcXYZ  %_\\\"'`.\n\x1f\x00",
+        *"éßİıǰﬁﬃΣσςÅ가각ᄀ\u1161\u11a8",
+        *"中文长沙日本ไทย",
+        *("e\u0301", "\u0345", "\u0301", "ŉ", "ᾳ\u0301", "नि", "\r\n", "\ud800", "\ufdfa"),
+        *("🚀", "👩\u200d👩\u200d👧\u200d👦", "🇩🇪", "🇫🇷"),
+    ]
+)
+TEXT = st.lists(LETTERS, min_size=3, max_size=60).map("".join)
+
+
+@given(text=TEXT)
+def test_the_way_back_from_folded_text_leads_to_what_folds_to_it(text):
+    text = visible(text)
+    folded = Folded(text)
+    assert folded.folded == fold(text)
+    for place in range(len(folded.folded)):
+        begin, end = folded.origin(place, place + 1)
+        before, piece = fold(text[:begin]), fold(text[begin:end])
+        assert before + piece == folded.folded[: len(before) + len(piece)]
+        assert len(before) <= place < len(before) + len(piece)
+
+
+@settings(max_examples=100, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(text=TEXT, data=st.data(), padding=st.sampled_from(["", "", "word " * 500, "长" * 900, "ﬃ" * 2_100]))
+def test_any_piece_of_any_text_is_found(thread, text, data, padding):
+    if data.draw(st.booleans()):
+        row = say(thread, "user", f"{padding}{text}{padding}")
+        stored, at = row.text, len(padding)
+    else:
+        call = {"type": "tool_use", "id": "toolu_1", "name": "look", "input": {"value": ["first", text + padding]}}
+        row = say(thread, "assistant", "", blocks=[call])
+        stored, at = json.loads(row.wire)[0]["input"]["value"][1], 0
+    stops = [match.end() for match in regex.finditer(r"\X", stored) if at <= match.end() <= at + len(text) + 12]
+    begin, end = sorted((data.draw(st.sampled_from([0, *stops])), data.draw(st.sampled_from([0, *stops]))))
+    needle = stored[begin:end]
+    if len(needle) < 3 or not needle.strip() or len(needle) > 10_000:
+        return
+    result = search(thread, needle)
+    assert result.hits[0].message_id == row.pk
+    assert len(result.text) <= LITERAL_MAX_CHARS
+    assert all(len(hit.window.text) <= 800 for hit in result.hits)
+    if len(needle) < 100:
+        assert fold(terms_of(needle).whole) in fold(result.hits[0].window.text)
+
+
+@settings(max_examples=30, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(
+    text=st.text(st.sampled_from("中文长沙日本ไทยງຊ漢かカ𠀀ꀀꀁㄅㄆᬅᬓꦲꦏ가나"), min_size=2, max_size=9),
+    place=st.integers(0, 7),
+    padding=st.sampled_from(["", "word", "长" * 900]),
+)
+def test_two_signs_are_found_in_a_script_without_spaces(thread, text, place, padding):
+    row = say(thread, "user", f"{padding}{text}{padding}")
+    place = min(place, len(text) - 2)
+    result = search(thread, text[place : place + 2])
+    assert result.hits[0].message_id == row.pk
+    assert text[place : place + 2] in result.hits[0].window.text
+
+
+@settings(max_examples=30, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(steps=st.lists(STEP, min_size=3, max_size=14), long=st.booleans(), only_cold=st.booleans())
+def test_what_is_found_is_what_may_be_shown(db, steps, long, only_cold):
+    class Undone(Exception):
+        pass
+
+    needle = "needle"
+    padding = " padding" * 300 if long else ""
+    with pytest.raises(Undone), transaction.atomic():
+        conversations = [Conversation(User.objects.create(username="somebody"))]
+        for step in steps:
+            take_step(conversations, step | {"text": f"{needle} {step['text']}{padding}"})
+        for conversation in conversations:
+            thread = conversation.thread
+            thread.refresh_from_db()
+            found = Range(Viewer.of_thread(thread), thread, only_cold=only_cold).holding(needle)
+            assert found.complete
+            assert found.ids == sorted(shown_by_hand(thread, needle, only_cold), reverse=True)
+        raise Undone
+
+
+def shown_by_hand(thread, needle, only_cold):
+    """The rule in plain code, over rows read one by one."""
+    spans = [(thread, None)]
+    while (source := spans[-1][0].copied_from) is not None:
+        spans.append((source.thread, source.pk))
+    rows = {
+        row.pk: row
+        for part, upto in spans
+        for row in Message.objects.filter(thread=part)
+        if upto is None or row.pk <= upto
+    }
+    live_copies = {
+        (row.copied_from_id, row.thread_id)
+        for row in Message.objects.filter(left_at_cut=None, copied_from__isnull=False)
+    }
+
+    def stands(row):
+        if not row.model_visible or row.wire is None or row.meta.get("source") == "framework":
+            return False
+        if only_cold and row.left_because != "cold":
+            return False
+        return row.left_because != "superseded" or (row.pk, row.thread_id) in live_copies
+
+    return [
+        row.pk
+        for row in rows.values()
+        if needle in row.search_text
+        and stands(row)
+        and not (row.copied_from_id in rows and stands(rows[row.copied_from_id]))
+    ]
+
+
+NEEDLES = [
+    "/srv/app/config.yaml",
+    '"level": "error"',
+    "C:\\Users\\ann\\vault.kdbx",
+    "长沙",
+    "🚀",
+    "100%",
+    "snake_case_name",
+    "\\d+\\.\\d*",
+    "it's",
+    "absent from everything",
+]
+
+
+def test_the_same_rows_as_grep_over_the_exported_thread(thread, tmp_path):
+    assert shutil.which("grep")
+    for number in range(60):
+        held = [needle for place, needle in enumerate(NEEDLES[:-1]) if (number + place) % 7 == 0]
+        words = f" row {number} ".join(["", *held, "/srv/app-config.yaml", "100 percent", "snake case name"])
+        if number % 3:
+            say(thread, "user", words)
+        else:
+            result_of_tool(thread, words + "\n" + "filling of a log 长 沙 \\ % _ \n" * 100)
+    for row in Message.objects.filter(thread=thread):
+        (tmp_path / str(row.pk)).write_text(row.text)
+    reader = Range(Viewer.of_thread(thread), thread)
+    for needle in NEEDLES:
+        listed = subprocess.run(["grep", "-rlF", needle, str(tmp_path)], capture_output=True, text=True, check=False)
+        expected = sorted((int(name.rpartition("/")[2]) for name in listed.stdout.split()), reverse=True)
+        assert reader.holding(terms_of(needle).whole).ids == expected, needle
+        whole = [hit.message_id for hit in search(thread, needle).hits if fold(needle) in fold(hit.window.text)]
+        assert list(dict.fromkeys(whole)) == expected[: len(set(whole))], needle
