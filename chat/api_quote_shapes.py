@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
@@ -30,13 +31,21 @@ class Pointer(serializers.JSONField):
     """What a client says of a quote. It is judged where every quote is."""
 
 
-class Confirmed(serializers.BooleanField):
-    """True or false themselves: nothing that reads like one of them confirms anything."""
+class JudgedLater(serializers.Field[Any, Any, Any, Any]):
+    """Whatever a client said, as it said it: what counts is judged where every quote is, and refused in its words."""
 
-    def to_internal_value(self, data: Any) -> bool:
-        if not isinstance(data, bool):
-            self.fail("invalid", input=data)
+    def to_internal_value(self, data: Any) -> Any:
         return data
+
+
+@extend_schema_field(OpenApiTypes.BOOL)
+class Confirmed(JudgedLater):
+    """Nothing but true itself confirms: not what reads like it, nor a form's word for it."""
+
+
+@extend_schema_field(OpenApiTypes.STR)
+class ConfirmText(JudgedLater):
+    """The sentence that was confirmed."""
 
 
 class PreviewRequest(serializers.Serializer[dict[str, Any]]):

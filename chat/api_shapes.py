@@ -4,7 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
-from chat.api_quote_shapes import Confirmed, Pointer, QuoteShape
+from chat.api_quote_shapes import Confirmed, ConfirmText, Pointer, QuoteShape
 from maxclaw.text import visible
 
 
@@ -266,11 +266,14 @@ class QuotingMessage(NewMessage):
     """Words for the conversation, and what they quote."""
 
     quote = Pointer(required=False, allow_null=True, help_text="A message or a conversation to quote.")
-    confirmed = Confirmed(required=False, help_text="Whether the person confirmed `confirm_text`.")
-    confirm_text = serializers.CharField(
+    confirmed = Confirmed(
         required=False,
-        allow_blank=True,
-        trim_whitespace=False,
+        allow_null=True,
+        help_text="Whether the person confirmed `confirm_text`: true, and nothing else.",
+    )
+    confirm_text = ConfirmText(
+        required=False,
+        allow_null=True,
         help_text="The sentence that the preview asked to confirm, as the person saw it.",
     )
 

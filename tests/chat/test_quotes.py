@@ -1,5 +1,7 @@
 """Quotes through the doors: the preview's contract, sending by API and by socket, and refusals that store nothing."""
 
+import json
+
 import pytest
 from rest_framework.test import APIClient
 
@@ -12,6 +14,13 @@ from threads.lifecycle import create_thread
 from threads.models import Thread
 
 PREVIEW = "/api/quotes/preview/"
+# What is no text is no channel, no kind and no field, and nothing that a database or an answer stumbles over.
+LONE_SURROGATES = [
+    ({"channel": "\ud800"}, "no-such-source"),
+    ({"channel": "aaaabbbbccc\udfff"}, "no-such-source"),
+    ({"kind": "\ud800"}, "bad-quote"),
+    ({"\ud800": 1}, "bad-quote"),
+]
 
 
 @pytest.fixture
@@ -109,14 +118,25 @@ class TestPreview:
             "7",
             '{"quote": NaN',
             "[" * 100_000,
-            '{"quote":{"kind":"\\ud800"}}',
         ],
-        ids=["empty", "open", "word", "list", "string", "null", "number", "nan", "deep", "surrogate"],
+        ids=["empty", "open", "word", "list", "string", "null", "number", "nan", "deep"],
     )
     def test_malformed_json_is_a_4xx_with_a_reason(self, api, body):
         answer = api.post(PREVIEW, body, content_type="application/json")
         assert answer.status_code == 400
         assert (answer.json()["code"], bool(answer.json()["reason"])) == ("bad-quote", True)
+
+    def test_a_lone_surrogate_points_at_nothing(self, api, target, quote):
+        def code_of(quote, channel):
+            body = json.dumps({"quote": quote, "target": channel})
+            assert "\\u" in body, "the surrogate goes out as JSON writes it"
+            answer = api.post(PREVIEW, body, content_type="application/json")
+            assert 400 <= answer.status_code < 500 and answer.json()["reason"]
+            return answer.json()["code"]
+
+        for changed, code in LONE_SURROGATES:
+            assert code_of({**quote, **changed}, target.channel) == code, changed
+        assert code_of(quote, "\ud800") == "bad-quote"
 
     @pytest.mark.parametrize("body", [b"\xff\xfe{", b'{"quote": "\xff"}'])
     def test_what_is_no_text_is_a_4xx(self, api, body):
@@ -157,26 +177,47 @@ class TestSendingByTheApi:
         assert self.send(api, target, quote, confirmed=True).status_code == 202
         assert InboxItem.objects.get(thread=target).quote["text"] == "Forty metres."
 
-    @pytest.mark.parametrize("confirmed", ["true", 1, "yes", [True], {}])
+    def asked(self, api, target, quote) -> str:
+        return api.post(PREVIEW, {"quote": quote, "target": target.channel}, format="json").json()["confirm_text"]
+
+    def check_asked(self, answer, asked) -> None:
+        """The refusal that the socket gives too: the sentence, which can be confirmed."""
+        assert (answer.status_code, answer.json()) == (409, {"code": "confirm-needed", "reason": asked})
+
+    @pytest.mark.parametrize("confirmed", ["true", "True", "", 1, 1.0, False, None, "yes", [True], {"confirmed": True}])
     def test_only_true_itself_is_accepted_as_a_confirmation(self, api, target, quote, confirmed):
         before = stored(target)
-        assert self.send(api, target, quote, confirmed=confirmed).status_code == 400
+        self.check_asked(self.send(api, target, quote, confirmed=confirmed), self.asked(api, target, quote))
         assert stored(target) == before
 
-    @pytest.mark.parametrize("sentence", [None, "", "The source is isolated.", 7, ["x"]])
+    @pytest.mark.parametrize("sentence", [None, "", "The source is isolated.", 7, True, ["x"], {}])
     def test_a_sentence_that_was_not_asked_confirms_nothing(self, api, target, quote, sentence):
         before = stored(target)
         body = {"text": "Look", "key": "k", "quote": quote, "confirmed": True, "confirm_text": sentence}
         answer = api.post(f"/api/threads/{target.channel}/messages/", body, format="json")
-        assert answer.status_code in (400, 409)
+        self.check_asked(answer, self.asked(api, target, quote))
         assert stored(target) == before
 
     def test_a_form_cannot_confirm(self, api, target, quote):
-        import json
-
         before = stored(target)
-        body = {"text": "Look", "key": "k", "quote": json.dumps(quote), "confirmed": "true"}
-        assert api.post(f"/api/threads/{target.channel}/messages/", body, format="multipart").status_code in (400, 415)
+        asked = self.asked(api, target, quote)
+        body = {"text": "Look", "key": "k", "quote": json.dumps(quote), "confirmed": "true", "confirm_text": asked}
+        self.check_asked(api.post(f"/api/threads/{target.channel}/messages/", body, format="multipart"), asked)
+        assert stored(target) == before
+
+    @pytest.mark.parametrize("bad", [7, "x", [], {"kind": "message"}])
+    def test_a_malformed_quote_is_refused_with_a_reason(self, api, target, bad):
+        before = stored(target)
+        answer = self.send(api, target, bad)
+        assert (answer.status_code, answer.json()["code"]) == (400, "bad-quote")
+        assert stored(target) == before
+
+    def test_a_lone_surrogate_points_at_nothing(self, api, target, quote):
+        before = stored(target)
+        for changed, code in LONE_SURROGATES:
+            body = json.dumps({"text": "Look", "key": "k", "quote": {**quote, **changed}})
+            answer = api.post(f"/api/threads/{target.channel}/messages/", body, content_type="application/json")
+            assert answer.json()["code"] == code, changed
         assert stored(target) == before
 
     def test_no_quote_is_no_quote(self, api, target):
@@ -219,6 +260,10 @@ class TestSendingByTheSocket:
     @pytest.mark.parametrize("bad", ["x", 7, [], False, {"kind": "message"}])
     def test_a_malformed_quote_gives_the_words_back(self, page, target, bad):
         assert self.refused(page, target, quote=bad)["code"] == "bad-quote"
+
+    def test_a_lone_surrogate_points_at_nothing(self, page, target, quote):
+        changed, code = LONE_SURROGATES[0]
+        assert self.refused(page, target, quote={**quote, **changed})["code"] == code
 
     def test_a_vanished_source_gives_the_words_back_and_leaves_the_page_open(self, page, alice, source, target, quote):
         from agent import conversations

@@ -71,7 +71,7 @@ def test_an_id_that_no_message_can_have_is_unknown(source, target, message_id):
     assert refusal(target, {"kind": "message", "channel": source.channel, "message_id": message_id}) == "no-such-source"
 
 
-@pytest.mark.parametrize("channel", ["", "zzzzyyyyxxxx", "../admin", "a\x00b", "A" * 500])
+@pytest.mark.parametrize("channel", ["", "zzzzyyyyxxxx", "../admin", "a\x00b", "\ud800", "A" * 500])
 def test_an_unknown_conversation_is_refused(target, channel):
     assert refusal(target, {"kind": "channel", "channel": channel}) == "no-such-source"
 
