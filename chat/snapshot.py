@@ -95,7 +95,7 @@ def apply(state: Snapshot, event: dict[str, Any]) -> Snapshot:
         return state
     if number != state["event"] + 1:
         raise Gap(f"event {number} does not follow {state['event']}")
-    reducer = _REDUCERS.get(event["kind"])
+    reducer = REDUCERS.get(event["kind"])
     changed = reducer(state, event["body"]) if reducer else {}
     return {**state, **changed, "event": number}
 
@@ -158,7 +158,8 @@ def _stale(_state_before: Snapshot, _body: View) -> View:
     return {"stale": True}
 
 
-_REDUCERS = {
+# Every kind of event there is, as `agent/events.py` lists them.
+REDUCERS = {
     "message": _message,
     "delta": _delta,
     "reset": _reset,

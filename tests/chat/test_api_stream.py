@@ -36,19 +36,18 @@ def events_of(lines):
 
 
 @contextmanager
-def sent(server, user, channel, text, key="k", **headers):
-    """(status, events as they come) of a send over a connection of its own."""
+def sent(server, user, channel, text, key="k", **more):
+    """(status, events as they come) of a send over a connection of its own; `more` goes into its body."""
     token, _ = Token.objects.get_or_create(user=user)
     connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=20)
-    everything = {
+    headers = {
         "Authorization": f"Token {token.key}",
         "Accept": "text/event-stream",
         "Content-Type": "application/json",
-        **headers,
     }
     try:
-        body = json.dumps({"text": text, "key": key})
-        connection.request("POST", f"/api/threads/{channel}/messages/", body, everything)
+        body = json.dumps({"text": text, "key": key, **more})
+        connection.request("POST", f"/api/threads/{channel}/messages/", body, headers)
         response = connection.getresponse()
         assert response.headers["Content-Type"].startswith("text/event-stream")
         yield response.status, events_of(response)

@@ -1,36 +1,33 @@
-"""Clients see where a quote leads, and nothing else of it: in every view, event, frame and answer of the API."""
+"""Clients see where a quote leads, and nothing else of it: in every shape, view, event and frame."""
 
 import json
+from collections.abc import Iterator
 
 import pytest
-from django.urls import URLResolver, get_resolver
-from rest_framework.test import APIClient
+from rest_framework.serializers import BaseSerializer
 
-from agent import revising
+from agent import conversations as whole
+from agent import quoting, revising
 from agent.models import InboxItem, TurnEvent
 from agent.projection import item_view, message_views, queued_views
-from chat.snapshot import earlier, later, snapshot
-from llm.emulator.client import text
+from chat import api_quote_shapes, api_shapes, replay
+from chat.frames import SHAPES
+from chat.snapshot import REDUCERS, earlier, later, snapshot
+from llm.emulator.client import text, tool_use
 from quotes import ingress
 from tests.chat.conftest import server  # noqa: F401  # fixture
 from tests.chat.records import tell
 from tests.chat.sockets import open_socket
-from tests.quotes.records import at, send, take_in
-from tests.threads.records import exchange, say
+from tests.chat.test_api_stream import sent
+from tests.quotes.canary import KEPT, TEXT, card_of, check, leaked, quote_of, secret_source
+from tests.quotes.records import send, take_in
 from threads.lifecycle import create_thread
 from threads.models import Message
-
-SECRET = "xylophone-canary"
-# Names of what a frozen quote keeps, and what stands in this one: its source is isolated and of a category.
-KEPT = ("source_scope", "source_category", "target_scope", "target_category", "confirm_text", "confirmed_at")
-FORBIDDEN = (SECRET, *KEPT, "needs_confirm", "text_length", "confidential", "isolated", "not on its island")
 
 
 @pytest.fixture
 def source(alice):
-    thread = create_thread(alice, title="Boats", scope="isolated", category="confidential")
-    exchange(thread, answer=f"The word is {SECRET}.")
-    return thread
+    return secret_source(alice)
 
 
 @pytest.fixture
@@ -38,209 +35,170 @@ def target(alice):
     return create_thread(alice, title="Lakes")
 
 
-def quote_of(source):
-    return at(source, source.messages.get(role="assistant"))
+def asked_of(source, target) -> str:
+    return ingress.preview(target.owner, target.channel, quote_of(source))["confirm_text"]
 
 
-def check(told, source) -> None:
-    """`told` names where the quote leads, and holds nothing that it must not."""
-    said = told if isinstance(told, str) else json.dumps(told, default=str, ensure_ascii=False)
-    assert [word for word in FORBIDDEN if word in said] == []
-    assert source.channel in said and "Boats" in said
+# Shapes and views
+
+
+def serializers(of: type = BaseSerializer) -> Iterator[type]:
+    for one in of.__subclasses__():
+        yield one
+        yield from serializers(one)
+
+
+def test_no_shape_of_the_api_has_room_for_more():
+    ours = [one for one in serializers() if one.__module__.startswith("chat.")]
+    assert api_shapes.MessageShape in ours and api_shapes.ItemShape in ours
+    # What asks to confirm, and what says that it was confirmed.
+    asking = {api_quote_shapes.PreviewShape: {"needs_confirm", "confirm_text"}}
+    asking[api_shapes.QuotingMessage] = {"confirm_text"}
+    for shape in ours:
+        fields = shape().fields
+        assert set(fields) & set(KEPT) == asking.get(shape, set()), shape
+        if "quote" in fields:
+            assert isinstance(fields["quote"], api_quote_shapes.QuoteShape | api_quote_shapes.Pointer), shape
+    assert set(api_quote_shapes.QuoteShape().fields) == set(quoting.CARD)
 
 
 @pytest.mark.django_db
 def test_every_view_of_a_message_and_of_a_waiting_item_carries_the_card_alone(source, target, model):
-    card = {**quote_of(source), "title": "Boats"}
     item = send(target, quote_of(source), confirmed=True)
+    # Whatever a quote keeps is looked for here: who adds to it says so in the canary.
+    assert set(item.quote) == {*quoting.CARD, "id", "generation", "text", *KEPT}
+    assert leaked(item.quote) == leaked([TEXT, item.quote["source_category"], *KEPT])
     waiting = item_view(item)
-    assert waiting["quote"] == card
+    assert waiting["quote"] == card_of(source)
     check(waiting, source)
     check(queued_views(target), source)
     check(snapshot(target), source)
     (row,) = take_in(target)
     (view,) = message_views(target)
-    assert view["quote"] == card
+    assert view["quote"] == card_of(source)
     assert set(view) & {"meta", "wire"} == set()
     for told in (view, snapshot(target), earlier(target, row.pk + 1), later(target, row.pk - 1)):
         check(told, source)
     # The generic fields of the record stay behind as well: whoever adds a view of them meets this list.
-    assert SECRET in json.dumps(row.meta) and SECRET in row.wire
+    assert TEXT in json.dumps(row.meta) and TEXT in row.wire
 
 
 @pytest.mark.django_db
 def test_every_event_carries_the_card_alone(source, target, model):
     send(target, quote_of(source), confirmed=True)
     take_in(target)
-
     tell(target, ("message", {"message": message_views(target)[0]}))
     check(list(TurnEvent.objects.filter(thread=target).values_list("kind", "body")), source)
-
-
-def addresses(resolver: URLResolver | None = None, before: str = ""):
-    for entry in (resolver or get_resolver("chat.urls")).url_patterns:
-        route = before + str(entry.pattern)
-        if isinstance(entry, URLResolver):
-            yield from addresses(entry, route)
-        elif "<slug:channel>" in route:
-            yield route, entry.callback
-
-
-@pytest.mark.django_db
-def test_no_address_of_the_conversation_tells_more(alice, source, target, model, client):
-    send(target, quote_of(source), confirmed=True)
-    (row,) = take_in(target)
-    item = send(target, quote_of(source), confirmed=True)
-    client.force_login(alice, backend="django.contrib.auth.backends.ModelBackend")
-    found = sorted(route for route, _view in addresses())
-    assert len(found) > 10
-    seen = 0
-    for route in found:
-        address = "/" + route
-        for name, value in {
-            "<slug:channel>": target.channel,
-            "<int:message>": row.pk,
-            "<int:item>": item.pk,
-            "<int:ordinal>": 1,
-        }.items():
-            address = address.replace(name, str(value))
-        answer = client.get(address)
-        said = b"".join(answer).decode()
-        if address.startswith("/c/") or address.endswith("/level/"):
-            # The page lists the source itself, at its own level; the other all levels there are. Of the quote: nothing.
-            assert SECRET not in said and "not on its island" not in said
-            continue
-        assert [word for word in FORBIDDEN if word in said] == [], address
-        seen += answer.status_code == 200 and "Boats" in said
-    assert seen >= 2  # the conversation, and its messages
-
-
-def changes() -> set[tuple[str, str]]:
-    """Every way to change something of a conversation: (method, address after the conversation's)."""
-    return {
-        (method, route.removeprefix("api/threads/<slug:channel>/"))
-        for route, view in addresses()
-        if route.startswith("api/")
-        for method in ("post", "put", "patch", "delete")
-        if hasattr(view.view_class, method)
-    }
-
-
-@pytest.mark.django_db
-def test_no_answer_to_a_change_tells_more(alice, source, target, model):
-    api = APIClient()
-    api.force_authenticate(alice)
-    asked = ingress.preview(alice, target.channel, quote_of(source))["confirm_text"]
-    walked = set()
-
-    def ask(method, rest, place=None, status=200, **body):
-        kind = rest.replace("<>", "<int:item>" if rest.startswith("queued") else "<int:message>")
-        walked.add((method, kind))
-        address = f"/api/threads/{target.channel}/{rest.replace('<>', str(place))}"
-        answer = getattr(api, method)(address, body, format="json")
-        assert answer.status_code == status, (method, rest, answer.content)
-        said = answer.content.decode()
-        # What is refused for want of a confirmation says what there is to confirm, as the preview does.
-        said = said.replace(json.dumps(asked, ensure_ascii=False), "")
-        assert [word for word in FORBIDDEN if word in said] == [], (method, rest)
-        return answer.json() if answer.content else None
-
-    words = {"text": "Look", "quote": quote_of(source)}
-    refused = ask("post", "messages/", status=409, key="a", **words)
-    assert refused["reason"] == asked
-    sent = ask("post", "messages/", status=202, key="b", confirmed=True, confirm_text=asked, **words)
-    check(sent, source)
-    check(ask("delete", "queued/<>/", sent["id"]), source)
-    ask("post", "messages/", status=202, key="c", confirmed=True, confirm_text=asked, **words)
-    (row,) = take_in(target)
-    check(ask("post", "messages/<>/edit/", row.pk, 202, text="Other words", key="d"), source)
-    take_in(target)
-    check(ask("post", "retry/", status=202, key="e"), source)
-    (row,) = take_in(target)
-    say(target, "assistant", "I see.")
-    ask("post", "messages/<>/fork/", row.pk, 201)
-    ask("post", "messages/<>/rewind/", row.pk)
-    ask("post", "undo-rewind/")
-    ask("post", "stop/", status=409, frame=7)
-    ask("post", "answer/", status=409, call=7, text="Forty")
-    ask("put", "model/", model="")
-    ask("put", "level/", category="work")
-    ask("post", "renew/", status=202)
-    ask("patch", "", title="Seas")
-    ask("post", "archive/")
-    ask("post", "unarchive/")
-    ask("delete", "")
-    ask("post", "undelete/")
-    assert walked == changes()
-
-
-@pytest.mark.django_db
-def test_what_the_api_answers_to_sending_and_taking_back_is_the_card_alone(alice, source, target, model):
-    api = APIClient()
-    api.force_authenticate(alice)
-    asked = ingress.preview(alice, target.channel, quote_of(source))["confirm_text"]
-    body = {"text": "Look", "key": "k", "quote": quote_of(source), "confirmed": True, "confirm_text": asked}
-    sent = api.post(f"/api/threads/{target.channel}/messages/", body, format="json")
-    assert sent.status_code == 202
-    assert sent.json()["quote"] == {**quote_of(source), "title": "Boats"}
-    check(sent.json(), source)
-    check(api.delete(f"/api/threads/{target.channel}/queued/{sent.json()['id']}/").json(), source)
 
 
 @pytest.mark.django_db
 def test_a_preview_shows_the_sentence_and_neither_text_nor_levels(source, target, model):
     seen = ingress.preview(target.owner, target.channel, quote_of(source))
     assert set(seen) == {"quote", "needs_confirm", "confirm_text"}
-    assert seen["quote"] == {**quote_of(source), "title": "Boats"}
-    assert SECRET not in json.dumps(seen)
+    assert seen["quote"] == card_of(source)
+    assert TEXT not in json.dumps(seen)
+
+
+# What is told while a turn runs
+
+
+def turn_with_everything(emulator) -> None:
+    """An answer that breaks off and begins anew, calls a tool, and ends."""
+    emulator.fault("drop", after_deltas=1)
+    emulator.answer(text("So far"))
+    emulator.answer(tool_use("message_history_read", {"channel": "nosuchthread"}))
+    emulator.answer(text("So I see."))
+
+
+@pytest.mark.django_db(transaction=True)
+def test_no_event_of_a_streamed_send_carries_more_than_the_card(
+    server,  # noqa: F811
+    alice,
+    source,
+    target,
+    emulator,
+    monkeypatch,
+):
+    asked = asked_of(source, target)
+    with sent(server, alice, target.channel, "Look", quote=quote_of(source)) as (status, events):
+        [(_number, kind, refusal)] = events
+    # What is refused for want of a confirmation says what there is to confirm, and no more.
+    assert (status, kind, refusal) == (409, "error", {"code": "confirm-needed", "reason": asked})
+    words = {"quote": quote_of(source), "confirmed": True, "confirm_text": asked}
+    turn_with_everything(emulator)
+    with sent(server, alice, target.channel, "Look", **words) as (status, events):
+        told = list(events)
+    kinds = {kind for _number, kind, _data in told}
+    assert kinds == {"accepted", "end", *REDUCERS} - {"queued", "anew", "gone"} | (kinds & {"queued"})
+    check(told, source)
+    check([data for _number, kind, data in told if kind == "accepted"], source)
+    check([data for _number, kind, data in told if kind == "message"], source)
+    # Where single events would not say it, the whole conversation is told.
+    monkeypatch.setattr(replay, "REPLAYED_MAX_EVENTS", 0)
+    emulator.answer(text("I see that too."))
+    with sent(server, alice, target.channel, "And now", "other", **words) as (status, events):
+        told = list(events)
+    assert "snapshot" in {kind for _number, kind, _data in told}
+    check(told, source)
 
 
 @pytest.mark.django_db(transaction=True)
 def test_no_frame_of_the_socket_carries_more_than_the_card(server, alice, source, target, emulator):  # noqa: F811
-    emulator.answer(text("I see."))
-    emulator.answer(text("So I see."))
+    frames, asked_for = [], set()
+
+    def hear(until):
+        while not frames or not until(frames[-1]):
+            frames.append(json.loads(page.connection.recv(timeout=20)))
+
+    def say(kind, **fields):
+        asked_for.add(kind)
+        page.send(type=kind, **fields)
+
+    def answered(words):
+        hear(lambda frame: words in json.dumps(frame))
+        # The turn is over, so that the conversation may be changed.
+        hear(lambda frame: any(event["kind"] == "state" and not event["body"]["turn"] for event in events_of(frame)))
+
+    def events_of(frame):
+        return frame.get("events", [])
+
+    asked = asked_of(source, target)
+    words = {"channel": target.channel, "text": "Look at this", "quote": quote_of(source)}
     with open_socket(server, alice) as page:
-        frames = [page.open(target.channel)]
-        page.send(
-            type="send",
-            channel=target.channel,
-            key="k",
-            text="Look at this",
-            quote=quote_of(source),
-            confirmed=True,
-            confirm_text=ingress.preview(alice, target.channel, quote_of(source))["confirm_text"],
-        )
-        while not any("I see." in json.dumps(frame) for frame in frames):
-            frames.append(page.receive())
+        say("open", channel=target.channel, after=None)
+        turn_with_everything(emulator)
+        say("send", **words, key="k", confirmed=True, confirm_text=asked)
+        answered("So I see.")
         # Other words in place of them, by another page: this one reads all of it anew.
-        while not any(
-            event["kind"] == "state" and event["body"]["turn"] is None
-            for frame in frames
-            for event in frame.get("events", [])
-        ):
-            frames.append(page.receive())
+        emulator.answer(text("I see that too."))
         row = Message.objects.get(thread=target, role="user")
         revising.edit(alice, target.channel, row.pk, "Look again", client_key="edit")
-        while not any("So I see." in json.dumps(frame) for frame in frames):
-            frames.append(page.receive())
-        page.send(type="send", channel=target.channel, key="l", text="Look", quote=quote_of(source))
-        page.send(type="stop", channel=target.channel, frame=7)
-        page.send(type="answer", channel=target.channel, call=7, text="Forty")
-        page.send(type="earlier", channel=target.channel, before=2**60)
-        page.send(type="later", channel=target.channel, since=1)
-        page.send(type="open", channel=target.channel, after=None)
-        page.send(type="ping")
-        while frames[-1]["type"] != "pong":
-            frames.append(page.receive())
-        page.send(type="close", channel=target.channel)
-    assert {"snapshot", "events", "earlier", "later", "sent", "chat_rejected", "error"} <= {
+        answered("I see that too.")
+        say("send", **words, key="l")
+        say("stop", channel=target.channel, frame=7)
+        say("answer", channel=target.channel, call=7, text="Forty")
+        say("earlier", channel=target.channel, before=2**60)
+        say("later", channel=target.channel, since=1)
+        say("open", channel=target.channel, after=None)
+        say("ping")
+        hear(lambda frame: frame["type"] == "pong")
+        whole.delete(alice, target.channel)
+        hear(lambda frame: frame["type"] == "gone")
+        say("close", channel=target.channel)
+    assert asked_for == set(SHAPES)
+    assert {"threads", "snapshot", "events", "earlier", "later", "sent", "chat_rejected", "error", "gone"} <= {
         frame["type"] for frame in frames
     }
     (rejected,) = (frame for frame in frames if frame["type"] == "chat_rejected")
-    assert rejected.pop("reason") == ingress.preview(alice, target.channel, quote_of(source))["confirm_text"]
+    assert rejected.pop("reason") == asked
+    for frame in frames:
+        if frame["type"] == "threads":  # the source's own row has its own level
+            frame["threads"] = [row for row in frame["threads"] if row["channel"] != source.channel]
     check(frames, source)
-    kinds = {event["kind"] for frame in frames for event in frame.get("events", [])}
-    assert {"queued", "unqueued", "message"} <= kinds
-    assert {item.quote["text"] for item in InboxItem.objects.filter(thread=target)} == {f"The word is {SECRET}."}
+    # Every kind of event there is came about, and each was looked at.
+    stored = TurnEvent.objects.filter(thread=target).values_list("kind", "body")
+    assert {kind for kind, _body in stored} == set(REDUCERS)
+    check(list(stored), source)
+    assert {item.quote["text"] for item in InboxItem.objects.filter(thread=target)} == {f"The word is {TEXT}."}
     for row in Message.objects.filter(thread=target, role="user"):
         assert row.meta["quote"]["needs_confirm"]
