@@ -7,9 +7,8 @@ import re
 import unicodedata
 from collections.abc import Sequence
 
-# What a person pasted or quotes is not said by them.
-_FENCED = re.compile(r"```.*?(?:```|\Z)", re.DOTALL)
-_QUOTED_LINE = re.compile(r"^[ \t]*>.*$", re.MULTILINE)
+from memory.own_words import own_words
+
 _SENTENCE = re.compile(r"(?<=[.!])\s+|(?<=[?。！？…])\s*|\n+")
 _CLAUSE = re.compile(r"[,;:，；：、—]\s*|\s+-\s+")
 _EDGES = " \t\"'“”‘’「」『』()（）*_~.!?。！？…,，;；"
@@ -108,11 +107,6 @@ _REFUSES = re.compile(
     r"|cannot|couldn't|wouldn't|shouldn't|disagree|wrong|incorrect|stop|reject|refuse|instead|rather|however|but|except|although|though|unless|wait"
     r"|maybe|perhaps|later|almost|if)\b|不|别|没|错|但|可是|然而|除了|除非|反对|拒绝|等等|等一下|再想想|也许|可能|如果|或许"
 )
-
-
-def own_words(text: str) -> str:
-    """A person's words without what they pasted (fenced blocks) or quote (lines that begin with `>`)."""
-    return _QUOTED_LINE.sub("", _FENCED.sub("\n", text)).strip()
 
 
 def only_asks(text: str) -> bool:

@@ -7,7 +7,7 @@ neither "It is not true that" nor "My brother wrote:" precedes it.
 import re
 import unicodedata
 
-from memory.assent import own_words
+from memory.own_words import own_words
 
 _QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|‘[^’]*’|「[^」]*」|『[^』]*』|«[^»]*»|(?<!\w)'[^'\n]*'(?!\w)")
 # What follows a line that ends with a colon may be anybody's, and how far that goes is not known.

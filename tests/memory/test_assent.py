@@ -2,7 +2,7 @@
 
 import pytest
 
-from memory.assent import accepts, only_asks, own_words
+from memory.assent import accepts, only_asks
 
 
 @pytest.mark.parametrize(
@@ -118,7 +118,3 @@ def test_words_that_accept(words):
 )
 def test_words_that_do_not_accept(words):
     assert not accepts(words)
-
-
-def test_pasted_and_quoted_words_are_not_the_persons_own():
-    assert own_words("Look:\n```\npasted\n```\n> quoted\nMine.").split() == ["Look:", "Mine."]
