@@ -17,7 +17,7 @@ from benchmarks.harness import table
 
 if TYPE_CHECKING:
     from accounts.models import User
-    from memory.evidence import Claim
+    from memory.claims import Claim
     from memory.models import Fact, FactEvidence
 
 # Longer than a conversation has to rest before it is read.
@@ -184,7 +184,7 @@ def _valid(fact: "Fact", rows: Sequence["FactEvidence"]) -> int:
     from memory.models import Fact
 
     claims = [_claim(row) for row in rows]
-    if not _accepted(fact, claims, kind=fact.kind, aspect=fact.aspect, tone=fact.tone):
+    if not _accepted(fact, claims, kind=fact.kind, aspect=fact.aspect, tone=fact.tone, text=fact.text):
         return 0
     # What only all of them together have to fit is not asked of each.
     kind = fact.kind if fact.kind == Fact.Kind.ABOUT_USER else Fact.Kind.EVENT
@@ -203,7 +203,7 @@ def _accepted(fact: "Fact", claims: Sequence["Claim"], **fields: str) -> bool:
 
 
 def _claim(row: "FactEvidence") -> "Claim":
-    from memory.evidence import Claim, Kind
+    from memory.claims import Claim, Kind
 
     return Claim(Kind(row.kind), row.message_id, row.generation_id, row.accepted_by_id)
 

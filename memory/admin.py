@@ -27,9 +27,9 @@ from memory import admin_changes as changes
 from memory import admin_filters as filters
 from memory import admin_reading as reading
 from memory.admin_changes import staff_of
-from memory.evidence import is_stale
 from memory.forms import StaffCorrectionForm, as_it_reads
 from memory.models import Episode, Fact, FactEvidence, FactLog, FactUse
+from memory.standing import is_stale
 from memory.statistics import Statistics, standing, statistics
 from threads.admin import PrivateTextAdmin
 from threads.models import PrivateReading

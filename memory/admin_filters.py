@@ -8,8 +8,8 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 from unfold.contrib.filters.admin import TextFilter
 
-from memory.evidence import fresh_facts, stale_facts
 from memory.models import Fact, FactEvidence, FactUse
+from memory.standing import fresh_facts, stale_facts
 from memory.statistics import used
 
 Choices = list[tuple[str, Any]]

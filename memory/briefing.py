@@ -11,12 +11,12 @@ from django.db.models import Exists, OuterRef
 
 from agent.summary import TITLES, sections_in
 from maxclaw.database_threads import in_database
-from memory.evidence import fresh_facts
 from memory.fact_drafts import TEXT_MAX_CHARS
 from memory.fact_lines import line
 from memory.fact_search import FactHit, active_facts, models_of, nearest, order
 from memory.models import Fact, FactUse
 from memory.query_vectors import Compared, QueryVectors, pieces
+from memory.standing import fresh_facts
 from memory.using import use_facts
 from threads.models import Generation, Message, Thread
 from threads.visibility import Viewer

@@ -1,47 +1,32 @@
 """The one judge of evidence, for every writer of facts.
 
 A claim is what a writer cites; a proof is a claim that holds. Ids are looked up among the owner's own rows, so that a
-foreign id is as unknown as an invented one. All claims of a fact have to hold, and together they have to fit it.
+foreign id is as unknown as an invented one. All claims of a fact have to hold, none may be of what taught a fact that
+was forgotten, and together they have to fit it.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
-
-from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from accounts.models import User
 from agent import registry
 from agent.models import ToolCall
 from agent.questions import QUESTION_TOOL
+from memory import forgotten
 from memory.assent import accepts, only_asks
+from memory.claims import Claim, Kind, check_form
 from memory.models import Fact, FactEvidence
 from memory.pointing import found_by
 from memory.refusals import EvidenceRefused
-from memory.standing import answers_it, call_answered_by, standing_rows, words_of_person
+from memory.standing import answers_it, call_answered_by, standing_rows, stands, words_of_person
 from threads.looking_back import LOOKING_BACK
 from threads.models import Generation, Message, Thread
 from threads.search_range import FROM_PEOPLE_AND_TOOLS
 
-Kind = FactEvidence.Kind
-KEYS = {"kind", "message_id", "generation_id", "accepted_by"}
-# The largest id that the database holds.
-ID_MAX = 2**63 - 1
 # A question is no preference, no decision, and tells nothing of who somebody is.
 NOT_BY_ASKING = {Fact.Aspect.PREFERENCE, Fact.Aspect.DECISION, Fact.Aspect.IDENTITY}
 FROM_THE_PERSON = {Kind.MAX_STATED, Kind.MAX_ACCEPTED}
-_DELETED = Q(message__thread__deleted__isnull=False) | Q(generation__thread__deleted__isnull=False)
-
-
-@dataclass(frozen=True)
-class Claim:
-    """What a writer cites: exactly one of a message and a generation, and with `max-accepted` where it was accepted."""
-
-    kind: Kind
-    message_id: int | None = None
-    generation_id: int | None = None
-    accepted_by: int | None = None
 
 
 @dataclass(frozen=True)
@@ -57,24 +42,10 @@ class Proof:
     asks: bool = False
     call: ToolCall | None = None
 
-
-def parse(raw: Mapping[str, Any]) -> Claim:
-    """A claim as a model writes it. The tag `m:` of rendered rows is taken off message ids here, and nowhere else.
-    Raises EvidenceRefused."""
-    if not isinstance(raw, Mapping):
-        raise EvidenceRefused("Each piece of evidence is an object with a kind and one message_id or generation_id.")
-    if unknown := sorted(set(map(str, raw)) - KEYS):
-        raise EvidenceRefused(f"Evidence has no {', '.join(unknown)}: it has {', '.join(sorted(KEYS))}.")
-    if raw.get("kind") not in Kind.values:
-        raise EvidenceRefused(f"The kind of evidence is one of {', '.join(Kind.values)}.")
-    claim = Claim(
-        kind=Kind(raw["kind"]),
-        message_id=_id(raw, "message_id", tagged=True),
-        generation_id=_id(raw, "generation_id", tagged=False),
-        accepted_by=_id(raw, "accepted_by", tagged=True),
-    )
-    _check_form(claim)
-    return claim
+    @property
+    def given(self) -> datetime:
+        """When it was complete: an acceptance comes after what it accepts."""
+        return self.said if self.accepted_by is None else self.accepted_by.created
 
 
 def check(
@@ -96,57 +67,25 @@ def check(
         raise EvidenceRefused("A fact needs evidence: cite the message that proves it.")
     proofs: list[Proof] = []
     for claim in claims:
-        _check_form(claim)
+        check_form(claim)
         if kind == Fact.Kind.ABOUT_USER and claim.kind not in FROM_THE_PERSON:
             raise EvidenceRefused(
-                f"{_cited(claim)} is {claim.kind} and proves nothing about the person: cite what they said or accepted."
+                f"{claim} is {claim.kind} and proves nothing about the person: cite what they said or accepted."
             )
         proof = _PROVE[claim.kind](owner_id, claim)
         if thread is not None and proof.thread.pk != thread.pk:
-            raise EvidenceRefused(f"{_cited(claim)} is of another conversation.")
+            raise EvidenceRefused(f"{claim} is of another conversation.")
         proofs.append(proof)
+    _check_not_forgotten(owner_id, claims)
     _check_together(proofs, kind, aspect, tone, text)
     return list({(p.kind, p.message and p.message.pk, p.generation, p.accepted_by): p for p in proofs}.values())
 
 
-def standing_evidence() -> QuerySet[FactEvidence]:
-    """Evidence that still proves something: its words were not rewound, or a copy of them in the same conversation
-    stands (`_stands` in a query), something of its generation stands, and its conversation is in sight."""
-    return FactEvidence.objects.filter(
-        ~_DELETED & ~_rewound("message_id", "message") & ~_rewound("accepted_by_id", "accepted_by")
-    ).filter(Q(generation__isnull=True) | Exists(standing_rows(generation=OuterRef("generation_id"))))
-
-
-def in_sight(facts: QuerySet[Fact]) -> QuerySet[Fact]:
-    """Those of some facts that do not rest on deleted conversations alone, which may come back, and their facts with
-    them."""
-    of_fact = FactEvidence.objects.filter(fact_id=OuterRef("pk"))
-    return facts.exclude(Exists(of_fact.filter(_DELETED)) & ~Exists(of_fact.exclude(_DELETED)))
-
-
-def stale_facts(facts: QuerySet[Fact]) -> QuerySet[Fact]:
-    """Those of some facts that rest on rewound words alone, or on a conversation that was deleted and may come back.
-    One imported without evidence is not stale for that."""
-    return facts.exclude(Exists(standing_evidence().filter(fact_id=OuterRef("pk")))).exclude(
-        Q(legacy=True) & ~Exists(FactEvidence.objects.filter(fact_id=OuterRef("pk")))
-    )
-
-
-def fresh_facts(facts: QuerySet[Fact]) -> QuerySet[Fact]:
-    """Those of some facts that are not stale."""
-    return facts.filter(
-        Exists(standing_evidence().filter(fact_id=OuterRef("pk")))
-        | (Q(legacy=True) & ~Exists(FactEvidence.objects.filter(fact_id=OuterRef("pk"))))
-    )
-
-
-def is_stale(fact: Fact) -> bool:
-    """Whether nothing stands any more on which a fact rests: it is shown as such, and briefs nobody."""
-    return stale_facts(Fact.objects.filter(pk=fact.pk)).exists()
-
-
-def outweighs(proofs: Iterable[Proof], fact: Fact) -> bool:
-    """Whether proofs may replace a fact or take it back: a decision of the person's yields to their word alone."""
+def outweighs(proofs: Sequence[Proof], fact: Fact) -> bool:
+    """Whether proofs may replace a fact or take it back: what somebody put right by hand yields to what was said later
+    alone, and a decision of the person's to their word alone."""
+    if fact.writer in Fact.BY_HAND and all(proof.given <= fact.created for proof in proofs):
+        return False
     return (
         fact.tone != Fact.Tone.DECISION
         or any(proof.kind in FROM_THE_PERSON for proof in proofs)
@@ -169,34 +108,6 @@ def rows_of(proofs: Iterable[Proof], fact: Fact) -> list[FactEvidence]:
     ]
 
 
-def _id(raw: Mapping[str, Any], key: str, *, tagged: bool) -> int | None:
-    value = raw.get(key)
-    if value is None:
-        return None
-    if isinstance(value, str):
-        value = value.strip()
-        value = value.removeprefix("m:") if tagged else value
-        if not (value.isascii() and value.isdecimal() and len(value) <= len(str(ID_MAX))):
-            raise EvidenceRefused(f"{key} is a whole number, the id of a row that you were shown.")
-        value = int(value)
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 < value <= ID_MAX:
-        raise EvidenceRefused(f"{key} is a whole number, the id of a row that you were shown.")
-    return value
-
-
-def _check_form(claim: Claim) -> None:
-    if (claim.message_id is None) == (claim.generation_id is None):
-        raise EvidenceRefused("Each piece of evidence names exactly one of message_id and generation_id.")
-    if claim.generation_id is not None and claim.kind != Kind.OBSERVED_OUTCOME:
-        raise EvidenceRefused("A whole generation is evidence of the kind observed-outcome only.")
-    if (claim.kind == Kind.MAX_ACCEPTED) != (claim.accepted_by is not None):
-        raise EvidenceRefused("max-accepted, and nothing else, names in accepted_by where the person accepts.")
-
-
-def _cited(claim: Claim) -> str:
-    return f"message {claim.message_id}" if claim.generation_id is None else f"generation {claim.generation_id}"
-
-
 def _message(owner_id: int, message_id: int | None) -> Message:
     """A row of the owner's that proves something. Within one conversation a copy stands for its original."""
     rows = Message.objects.filter(owner_id=owner_id, thread__deleted__isnull=True).select_related("thread")
@@ -210,28 +121,9 @@ def _message(owner_id: int, message_id: int | None) -> Message:
         FROM_PEOPLE_AND_TOOLS, pk=message.pk, model_visible=True, wire__isnull=False
     ).exists():
         raise EvidenceRefused(f"message {message_id} is the server's own and proves nothing.")
-    if not _stands(message):
+    if not stands(message):
         raise EvidenceRefused(f"message {message_id} was rewound and proves nothing new.")
     return message
-
-
-def _stands(message: Message) -> bool:
-    """A rewound row counts as live while a copy of it in its conversation was not rewound itself (it may have gone
-    cold since: that takes nothing back)."""
-    if message.left_because != Message.LeftBecause.SUPERSEDED:
-        return True
-    copies = Message.objects.filter(copied_from_id=message.pk, thread_id=message.thread_id)
-    return copies.exclude(left_because=Message.LeftBecause.SUPERSEDED).exists()
-
-
-def _rewound(column: str, path: str) -> Q:
-    copies = Message.objects.filter(copied_from_id=OuterRef(column), thread_id=OuterRef(f"{path}__thread_id")).exclude(
-        left_because=Message.LeftBecause.SUPERSEDED
-    )
-    # A null row (a generation, or nothing to accept) was not rewound: `coalesce` of the comparison.
-    return Q(**{f"{column}__isnull": False, f"{path}__left_because": Message.LeftBecause.SUPERSEDED}) & ~Q(
-        Exists(copies)
-    )
 
 
 def _stated(owner_id: int, claim: Claim) -> Proof:
@@ -277,7 +169,7 @@ def _result(owner_id: int, claim: Claim) -> Proof:
         raise EvidenceRefused(f"message {claim.message_id} answers no known call of a tool.")
     if message.is_error or call.status != ToolCall.Status.DONE:
         raise EvidenceRefused(f"message {claim.message_id} is the result of a call that failed.")
-    if not _stands(call.message):
+    if not stands(call.message):
         raise EvidenceRefused(f"The call behind message {claim.message_id} was rewound and proves nothing new.")
     if call.tool in LOOKING_BACK:
         raise EvidenceRefused(f"message {claim.message_id} only repeats old words: cite the message that it shows.")
@@ -309,6 +201,16 @@ _PROVE = {
     Kind.TOOL_VERIFIED: _result,
     Kind.OBSERVED_OUTCOME: _outcome,
 }
+
+
+def _check_not_forgotten(owner_id: int, claims: Sequence[Claim]) -> None:
+    messages = {pk for claim in claims for pk in claim.message_ids}
+    generations = {claim.generation_id for claim in claims if claim.generation_id is not None}
+    if forgotten.taught_by(owner_id, messages, generations):
+        raise EvidenceRefused(
+            f"What {', '.join(map(str, claims))} taught was forgotten at the person's wish, so nothing is proved by it "
+            "any more: only what they say anew is remembered. Leave it."
+        )
 
 
 def _check_together(proofs: Sequence[Proof], kind: str, aspect: str, tone: str, text: str | None) -> None:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from memory.evidence import Claim, parse
+from memory.claims import Claim, parse
 from memory.fact_drafts import APPLIES_TO_MAX_CHARS, PROJECT_MAX_CHARS, TEXT_MAX_CHARS, FactDraft
 from memory.models import Fact, FactEvidence
 from memory.refusals import FactRefused
@@ -20,7 +20,7 @@ EVIDENCE = {
             "kind": {"enum": list(FactEvidence.Kind.values)},
             "message_id": ID | {"description": "the id of the row that proves it"},
             "generation_id": {"type": "integer", "description": "observed-outcome alone: a generation that has ended"},
-            "accepted_by": ID | {"description": "max-accepted alone: the later row in which the person accepts"},
+            "accepted_by": ID | {"description": "max-accepted alone: the person's first answer to it, which accepts"},
         },
         "required": ["kind"],
         "additionalProperties": False,

@@ -52,6 +52,9 @@ class Fact(models.Model):
         PERSON = "person", _("the person")
         STAFF = "staff", _("staff")
 
+    # Writers who answer for their words themselves.
+    BY_HAND = (Writer.PERSON, Writer.STAFF)
+
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", db_index=False)
     text = models.TextField()
     kind = models.CharField(max_length=12, choices=Kind)
@@ -256,6 +259,13 @@ class FactLog(models.Model):
     # Fingerprints of imported facts that were forgotten, so that the same file brings none of them back.
     forgotten = ArrayField(
         models.CharField(max_length=64), verbose_name=_("forgotten"), default=list, blank=True, editable=False
+    )
+    # What taught forgotten facts: it proves nothing more.
+    forgotten_messages = ArrayField(
+        models.BigIntegerField(), verbose_name=_("messages that taught it"), default=list, blank=True, editable=False
+    )
+    forgotten_generations = ArrayField(
+        models.BigIntegerField(), verbose_name=_("contexts that taught it"), default=list, blank=True, editable=False
     )
     created = models.DateTimeField(default=clock.now)
 

@@ -1,10 +1,11 @@
 """Rows of facts: their locks, and the few writes that every change of a fact is made of."""
 
 from collections.abc import Iterable, Sequence
+from datetime import datetime
 from functools import partial
 
 from django.db import connection, transaction
-from django.db.models import QuerySet
+from django.db.models import Max, QuerySet
 from django_q.tasks import async_task
 
 from accounts.models import User
@@ -71,17 +72,33 @@ def locked(facts: Sequence[Fact], viewer: Viewer | None = None, *, active: bool 
 
 def same_fact(owner_id: int, draft: FactDraft, level: Level) -> Fact | None:
     """The active fact that says the same of the same, at the same visibility."""
-    candidates = Fact.objects.filter(
+    candidates = _saying(owner_id, draft, level).filter(status=Fact.Status.ACTIVE)
+    return next((fact for fact in candidates.order_by("pk") if _of_same(fact, draft)), None)
+
+
+def _saying(owner_id: int, draft: FactDraft, level: Level) -> QuerySet[Fact]:
+    return Fact.objects.filter(
         owner_id=owner_id,
         fingerprint=fingerprint_of(draft.text),
-        status=Fact.Status.ACTIVE,
         kind=draft.kind,
         scope=level.scope,
         island_id=level.island_id,
         category=level.category,
     )
-    applies_to = fingerprint_of(draft.applies_to)
-    return next((fact for fact in candidates.order_by("pk") if fingerprint_of(fact.applies_to) == applies_to), None)
+
+
+def _of_same(fact: Fact, draft: FactDraft) -> bool:
+    return fingerprint_of(fact.applies_to) == fingerprint_of(draft.applies_to)
+
+
+def taken_back(owner_id: int, draft: FactDraft, level: Level) -> datetime | None:
+    """When the person or staff last set aside, put right or merged a fact that said the same of the same, at the same
+    visibility; None if they never did."""
+    closed = [
+        fact.pk for fact in _saying(owner_id, draft, level).exclude(status=Fact.Status.ACTIVE) if _of_same(fact, draft)
+    ]
+    entries = FactLog.objects.filter(owner_id=owner_id, writer__in=Fact.BY_HAND, before__overlap=closed)
+    return entries.exclude(action=FactLog.Action.RESTORE).aggregate(last=Max("created"))["last"] if closed else None
 
 
 def create(owner_id: int, draft: FactDraft, level: Level, writer: str, *, legacy: bool = False) -> Fact:
@@ -148,9 +165,9 @@ def log(
     writer: str,
     actor: User | None = None,
     reason: str = "",
-    forgotten: Iterable[str] = (),
+    **forgotten: Sequence[str] | Sequence[int],
 ) -> FactLog:
-    """Write down what was done to facts, and why; `forgotten`: fingerprints that no import brings back."""
+    """Write down what was done to facts, and why; `forgotten`: the log's fields of what is not to come back."""
     return FactLog.objects.create(
         owner_id=owner_id,
         actor=actor,
@@ -159,5 +176,5 @@ def log(
         reason=secrets.redact(visible(reason)),
         before=[fact.pk for fact in before],
         after=[fact.pk for fact in after],
-        forgotten=sorted(set(forgotten)),
+        **forgotten,
     )

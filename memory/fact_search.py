@@ -17,9 +17,9 @@ from pgvector.django import CosineDistance
 from llm.embedding import Vectors
 from maxclaw.database_threads import in_database
 from memory import fact_rows
-from memory.evidence import in_sight, stale_facts
 from memory.models import Fact
 from memory.query_vectors import Compared, QueryVectors
+from memory.standing import in_sight, stale_facts
 from threads import lexical
 from threads.visibility import Viewer
 

@@ -2,24 +2,23 @@
 
 Conversations are frozen words: what was said, and what a generation opened with, stays until the conversation is
 deleted. A live generation that opened with the fact ends at the next turn boundary. The steward reads no row from
-which it would learn the fact again.
+which it would learn the fact again, and none of them proves anything more (`memory/forgotten.py`).
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Q
 
 from accounts import erasing
 from accounts.models import User
 from agent import renewal
-from memory import steward_work
+from memory import forgotten, steward_work
 from memory.fact_rows import lock_facts, lock_threads, log, visible_facts
 from memory.models import Fact, FactEvidence, FactLog, FactUse
 from memory.refusals import FactRefused
 from threads.models import Generation, Message
-from threads.transcript import fold
 from threads.visibility import Viewer
 
 LISTED_MAX = 200
@@ -51,11 +50,21 @@ def forget(fact: Fact, *, writer: str, actor: User | None = None, viewer: Viewer
         report = _report(fact.owner_id, going)
         for generation in Generation.objects.filter(pk__in=report.ending).select_related("thread"):
             renewal.request_forgetting(generation)
-        steward_work.pass_over(_messages_that_teach(fact.owner_id, going).filter(thread__in=threads))
+        teachers = forgotten.teachers(fact.owner_id, going)
+        steward_work.pass_over(teachers.filter(thread__in=threads))
+        log(
+            fact.owner_id,
+            FactLog.Action.FORGET,
+            going,
+            [],
+            writer=writer,
+            actor=actor,
+            forgotten=sorted({gone.fingerprint for gone in going if gone.legacy}),
+            forgotten_messages=sorted(teachers.values_list("pk", flat=True)),
+            forgotten_generations=forgotten.generations_of(going),
+        )
         for gone in going:
             erasing.forget_fact(gone)
-        imported = [gone.fingerprint for gone in going if gone.legacy]
-        log(fact.owner_id, FactLog.Action.FORGET, going, [], writer=writer, actor=actor, forgotten=imported)
         return report
 
 
@@ -96,26 +105,10 @@ def _lock_threads(fact: Fact) -> list[int]:
     # Before the owner's facts, as everywhere. One that is told meanwhile is locked no more, which loses nothing.
     told = Generation.objects.filter(pk__in=FactUse.objects.filter(fact=fact).values("generation"))
     versions = list(Fact.objects.filter(pk__in=_versions(fact)))
-    teach = _messages_that_teach(fact.owner_id, versions).values_list("thread_id", flat=True)
+    teach = forgotten.teachers(fact.owner_id, versions).values_list("thread_id", flat=True)
     ids = sorted({*told.values_list("thread_id", flat=True), *teach})
     lock_threads(fact.owner_id, ids)
     return ids
-
-
-def _messages_that_teach(owner_id: int, facts: Sequence[Fact]) -> QuerySet[Message]:
-    """Messages from which facts would be written again by whoever has not read them yet: those that prove them, with
-    what these were copied from, and those in which their words stand."""
-    rows = FactEvidence.objects.filter(fact__in=facts)
-    cited = {pk for row in rows for pk in (row.message_id, row.accepted_by_id) if pk is not None}
-    copied = Message.objects.filter(pk__in=cited, copied_from__isnull=False).values_list("copied_from", flat=True)
-    return Message.objects.filter(_words_of(facts) | Q(pk__in={*cited, *copied}), owner_id=owner_id)
-
-
-def _words_of(facts: Iterable[Fact]) -> Q:
-    holds = Q(pk__in=[])
-    for fact in facts:
-        holds |= Q(search_text__contains=fold(fact.text))
-    return holds
 
 
 def _messages_with(owner_id: int, facts: Iterable[Fact]) -> list[int]:
@@ -123,8 +116,8 @@ def _messages_with(owner_id: int, facts: Iterable[Fact]) -> list[int]:
     facts = list(facts)
     ids = {pk for row in FactEvidence.objects.filter(fact__in=facts) for pk in (row.message_id, row.accepted_by_id)}
     ids |= set(FactUse.objects.filter(fact__in=facts).values_list("message_id", flat=True))
-    saying = Message.objects.filter(_words_of(facts), owner_id=owner_id)
-    newest = saying.order_by("-pk").values_list("pk", flat=True)[:LISTED_MAX]
+    holding = Message.objects.filter(forgotten.saying(facts), owner_id=owner_id)
+    newest = holding.order_by("-pk").values_list("pk", flat=True)[:LISTED_MAX]
     return sorted({pk for pk in ids if pk is not None} | set(newest))
 
 

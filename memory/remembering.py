@@ -6,7 +6,7 @@ from django.db import transaction
 
 from agent.models import ToolCall
 from agent.registry import ToolContext
-from memory.evidence import Claim
+from memory.claims import Claim
 from memory.fact_arguments import draft_of, fact_id_of
 from memory.models import Fact, FactEvidence
 from memory.refusals import FactRefused

@@ -8,8 +8,8 @@ from django.db.models import Count, Exists, OuterRef, Q, QuerySet
 from django.db.models.functions import TruncDate
 
 from maxclaw import clock
-from memory.evidence import stale_facts
 from memory.models import Fact, FactEvidence, FactUse
+from memory.standing import stale_facts
 from threads.models import Message, Thread
 
 

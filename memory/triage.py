@@ -24,8 +24,9 @@ from maxclaw.database_threads import in_database
 from memory import changing, evidence, fact_rows, routing
 from memory.assent import only_asks
 from memory.background_calls import BackgroundCall
-from memory.evidence import Claim
+from memory.claims import Claim
 from memory.fact_drafts import dated
+from memory.forgotten import telling
 from memory.models import Fact, FactEvidence, FactLog
 from memory.own_sentences import says
 from memory.refusals import EvidenceRefused
@@ -34,9 +35,6 @@ from threads.search_range import standing
 from threads.transcript import fold, text_block
 
 PAGE_FACTS = 40
-# Shorter words are found everywhere and prove nothing.
-WORDS_MIN_CHARS = 12
-WORDS_MIN_CHARS_CHINESE = 5
 # Newest messages with the words that are read for the sentence.
 CANDIDATES_MAX = 100
 JUDGED = "judged: "
@@ -212,7 +210,7 @@ def _restate(owner: User, fact: Fact) -> bool:
 def _said_by(owner: User, fact: Fact) -> Message | None:
     """The newest message of the person's, at the level of the fact, in which its words are a sentence of their own."""
     needle = fold(fact.text.strip(" .。!！\"“”'"))
-    if only_asks(fact.text) or len(needle) < (WORDS_MIN_CHARS if needle.isascii() else WORDS_MIN_CHARS_CHINESE):
+    if only_asks(fact.text) or not telling(needle):
         return None
     level = fact_rows.level_of(fact)
     holding = Message.objects.filter(

@@ -16,7 +16,8 @@ from django.db.models import Q
 from maxclaw import clock
 from memory import evidence
 from memory.changing import correct, merge, restore, retire
-from memory.evidence import Claim, Proof
+from memory.claims import Claim
+from memory.evidence import Proof
 from memory.fact_drafts import FactDraft, check_no_secret, clean, dated, fingerprint_of
 from memory.fact_rows import (
     add,
@@ -28,6 +29,7 @@ from memory.fact_rows import (
     log,
     same_fact,
     supersede,
+    taken_back,
     visible_facts,
 )
 from memory.models import Fact, FactLog
@@ -48,6 +50,9 @@ __all__ = [
     "visible_facts",
     "write_fact",
 ]
+
+
+SETTLED = "is a decision of the person's, or was put right by hand"
 
 
 class Outcome(StrEnum):
@@ -80,7 +85,8 @@ def write_fact(
 ) -> Written:
     """Write one fact at the level of `thread`, which whoever writes reads from.
 
-    The same words again, at the same visibility, add evidence and no row. `replaces` is the fact that it supersedes,
+    The same words again, at the same visibility, add evidence and no row; what somebody took back by hand comes back
+    only where it was said after that. `replaces` is the fact that it supersedes,
     one that the viewer (that of the thread, if none is given) may see. With `within`, all evidence has to be of that
     conversation. Raises FactRefused (EvidenceRefused among it) with a sentence that says what to change.
     """
@@ -109,6 +115,9 @@ def write_fact(
                 Fact.objects.filter(pk=same.pk).update(tone=draft.tone, changed=clock.now())
             same.refresh_from_db()
             return Written(same, Outcome.MORE_EVIDENCE)
+        back = None if same is not None else taken_back(owner_id, draft, level)
+        if back is not None and all(proof.given <= back for proof in proofs):
+            raise FactRefused("The same was taken back by hand after this was said: leave it.")
         fact = create(owner_id, draft, level, writer)
         add(fact, proofs)
         if same is not None:
@@ -123,7 +132,7 @@ def write_fact(
 
 
 def _threads_cited(owner_id: int, claims: Sequence[Claim]) -> set[int]:
-    messages = {pk for claim in claims for pk in (claim.message_id, claim.accepted_by) if pk is not None}
+    messages = {pk for claim in claims for pk in claim.message_ids}
     generations = {claim.generation_id for claim in claims if claim.generation_id is not None}
     of_owner = Thread.objects.filter(owner_id=owner_id)
     found = of_owner.filter(Q(messages__in=messages) | Q(generations__in=generations))
@@ -149,5 +158,5 @@ def _replaceable(viewer: Viewer, fact_id: int, draft: FactDraft, level: Level, p
     if old.kind != draft.kind:
         raise FactRefused(f"Fact {fact_id} is of the kind {old.kind}, this one of {draft.kind}: leave replaces out.")
     if not evidence.outweighs(proofs, old):
-        raise FactRefused(f"Fact {fact_id} is a decision of the person's: only a later word of theirs replaces it.")
+        raise FactRefused(f"Fact {fact_id} {SETTLED}: only a later word of theirs replaces it.")
     return old

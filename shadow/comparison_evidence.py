@@ -7,7 +7,7 @@ from django.db.models import Q
 
 from agent.models import ToolCall
 from agent.questions import QUESTION_TOOL
-from memory import evidence
+from memory.claims import Claim, parse
 from memory.models import FactEvidence
 from memory.refusals import FactRefused
 from shadow.comparison_figures import Cited, Target, fits
@@ -27,11 +27,11 @@ def cited(window: Window) -> Iterator[Cited]:
         yield Cited(STEWARD, "–", row.kind, True, fits(row.kind, target))
     proposals = window.of(ShadowFactProposal.objects.all())
     proved = ShadowProposalEvidence.objects.filter(proposal__in=proposals.values("pk")).order_by("pk")
-    kept: dict[int, set[evidence.Claim]] = {}
+    kept: dict[int, set[Claim]] = {}
     for row, target in _with_targets(proved.select_related("proposal__run")):
         run = row.proposal.run
         kept.setdefault(row.proposal_id, set()).add(
-            evidence.Claim(row.kind, row.message_id, row.generation_id, row.accepted_by_id)
+            Claim(row.kind, row.message_id, row.generation_id, row.accepted_by_id)
         )
         yield Cited(run.path, run.model, row.kind, True, fits(row.kind, target))
     for proposal in proposals.exclude(validation_error="").select_related("run").order_by("pk"):
@@ -48,12 +48,12 @@ def verdicts(window: Window) -> Iterator[tuple[str, str, bool, str]]:
         yield path, model, not error, verdict or ""
 
 
-def _missing(raw: Any, kept: set[evidence.Claim]) -> Iterator[str]:
+def _missing(raw: Any, kept: set[Claim]) -> Iterator[str]:
     """The kinds of those pointers of an item as written that name nothing which was kept."""
     listed = raw.get("evidence") if isinstance(raw, Mapping) else None
     for pointer in listed if isinstance(listed, list) else []:
         try:
-            claim = evidence.parse(pointer)
+            claim = parse(pointer)
         except FactRefused:
             yield UNREADABLE
             continue

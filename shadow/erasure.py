@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.utils.translation import ngettext
 
 from accounts import erasing
 from accounts.models import User
-from memory import secrets
+from memory import forgotten, secrets
 from memory.models import Fact
 from shadow import cancelling
 from shadow.models import ShadowBaseline, ShadowCursor, ShadowFactProposal, ShadowProposalEvidence, ShadowRun
@@ -130,10 +130,16 @@ def narrow_thread(thread: Thread) -> None:
 
 
 def forget_fact(fact: Fact) -> None:
-    """What says the same, what became this fact, and what would replace it goes."""
+    """What says the same, what became this fact, and what would replace it goes; so does what cites the same words,
+    because it may say the same in others, unless another fact stands that says it too."""
     same_words = Q(fingerprint=fact.fingerprint) | Q(text=fact.text)
     going = ShadowFactProposal.objects.filter(owner_id=fact.owner_id)
-    _delete(going.filter(same_words | Q(fact=fact) | Q(replaces_fact=fact)))
+    teachers = forgotten.teachers(fact.owner_id, [fact]).values("pk")
+    cited = Q(message__in=teachers) | Q(accepted_by__in=teachers) | Q(generation__in=forgotten.generations_of([fact]))
+    citing = ShadowProposalEvidence.objects.filter(cited, owner_id=fact.owner_id).values("proposal")
+    others = Fact.objects.filter(owner_id=fact.owner_id, status=Fact.Status.ACTIVE).exclude(pk=fact.pk)
+    said_too = Q(fact__in=others) | Q(Exists(others.filter(fingerprint=OuterRef("fingerprint"))))
+    _delete(going.filter(same_words | Q(fact=fact) | Q(replaces_fact=fact) | (Q(pk__in=citing) & ~said_too)))
 
 
 def _delete(proposals: QuerySet[ShadowFactProposal]) -> None:

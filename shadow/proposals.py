@@ -4,9 +4,10 @@ The schema; the one judge of evidence, with all evidence and its lineage of this
 conversation's Viewer; the database. Each item stands or falls by itself. What falls is kept with the reason.
 """
 
+import contextlib
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,7 +18,8 @@ from jsonschema.exceptions import best_match
 from agent.policy import SHADOW_TOOL
 from llm.events import Answer
 from maxclaw.text import head
-from memory import evidence, secrets
+from memory import evidence, forgotten, secrets
+from memory.claims import Claim, parse
 from memory.evidence import Proof
 from memory.fact_drafts import FactDraft, check_no_secret, clean, dated, fingerprint_of
 from memory.fact_rows import visible_facts
@@ -66,16 +68,21 @@ def read(answer: Answer) -> Read:
 
 def without_forgotten(items: Sequence[Any], owner_id: int, facts: Mapping[int, str]) -> list[Any]:
     """The items but those that say or would replace a fact that was there, by its id with its fingerprint, and is not
-    any more: nothing of them is kept, not even as rejected. In a transaction that holds the owner's facts."""
+    any more, and those that cite what taught a forgotten fact, and so may say it in other words: nothing of them is
+    kept, not even as rejected. In a transaction that holds the owner's facts."""
     there = set(Fact.objects.filter(owner_id=owner_id).values_list("pk", flat=True))
     gone = {pk: fingerprint for pk, fingerprint in facts.items() if pk not in there}
     words, ids = set(gone.values()), {f"f:{pk}" for pk in gone}
-    kept = []
-    for item in items if gone else ():
+
+    def speaks_of_it(item: Any) -> bool:
         said = item if isinstance(item, dict) else {}
-        if fingerprint_of(_text(said, "text")) not in words and _text(said, "replaces").strip() not in ids:
-            kept.append(item)
-    return kept if gone else list(items)
+        if fingerprint_of(_text(said, "text")) in words or _text(said, "replaces").strip() in ids:
+            return True
+        cited = list(_cited(said))
+        messages = {pk for claim in cited for pk in claim.message_ids}
+        return forgotten.taught_by(owner_id, messages, {c.generation_id for c in cited if c.generation_id is not None})
+
+    return [item for item in items if not speaks_of_it(item)]
 
 
 def store(run: ShadowRun, thread: Thread, items: Iterable[Any]) -> list[ShadowFactProposal]:
@@ -119,7 +126,7 @@ def _check(thread: Thread, item: Any) -> _Checked:
             tone=item["tone"],
         )
     )
-    claims = [evidence.parse(raw) for raw in item["evidence"]]
+    claims = [parse(raw) for raw in item["evidence"]]
     proofs = evidence.check(
         thread.owner_id, claims, kind=draft.kind, aspect=draft.aspect, tone=draft.tone, text=draft.text, thread=thread
     )
@@ -206,13 +213,8 @@ def _rejected(run: ShadowRun, thread: Thread, position: int, item: Any, error: s
 
 def _keep_what_there_is(proposal: ShadowFactProposal, thread: Thread, said: dict[str, Any]) -> None:
     """Those rows of the owner's that a rejected item cites and that there are, for whoever looks at it."""
-    rows = said.get("evidence")
-    for raw in rows if isinstance(rows, list) else []:
-        try:
-            claim = evidence.parse(raw)
-        except FactRefused:
-            continue
-        cited = [pk for pk in (claim.message_id, claim.accepted_by) if pk is not None]
+    for claim in _cited(said):
+        cited = claim.message_ids
         # Not of an island: words of one are seen nowhere else.
         open_threads = {"owner_id": thread.owner_id, "thread__scope": Thread.Scope.OPEN}
         if Message.objects.filter(pk__in=cited, **open_threads).count() < len(set(cited)):
@@ -235,6 +237,14 @@ def _keep_what_there_is(proposal: ShadowFactProposal, thread: Thread, said: dict
             ],
             ignore_conflicts=True,
         )
+
+
+def _cited(said: dict[str, Any]) -> Iterator[Claim]:
+    """What an item cites, as far as it can be read."""
+    rows = said.get("evidence")
+    for raw in rows if isinstance(rows, list) else []:
+        with contextlib.suppress(FactRefused):
+            yield parse(raw)
 
 
 def _raw(item: Any) -> Any:

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from django.conf import settings
 
-from memory.evidence import Claim
+from memory.claims import Claim
 from memory.fact_drafts import FactDraft
 from memory.models import Fact, FactEvidence
 from memory.refusals import FactRefused

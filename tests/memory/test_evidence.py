@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 
 from agent.models import ToolCall
 from maxclaw import clock
-from memory import evidence
-from memory.evidence import Claim, EvidenceRefused, parse
+from memory import evidence, standing
+from memory.claims import Claim, parse
+from memory.evidence import EvidenceRefused
 from memory.models import Fact
 from memory.writing import FactDraft, write_fact
 from tests.memory.facts import fact_row, reading_tool, remember, tool_result
@@ -381,9 +382,9 @@ def test_a_fact_that_rests_on_rewound_words_alone_is_stale(alice, thread):
     assert fresh() == everything
     rewind(thread, answer, acting_user=alice)
     assert fresh() == {both, legacy}
-    assert set(evidence.stale_facts(Fact.objects.all())) == {fact, accepting}
-    assert evidence.is_stale(fact)
-    assert not evidence.is_stale(both)
+    assert set(standing.stale_facts(Fact.objects.all())) == {fact, accepting}
+    assert standing.is_stale(fact)
+    assert not standing.is_stale(both)
     undo_rewind(thread, acting_user=alice)
     assert fresh() == everything
 
@@ -401,7 +402,7 @@ def test_an_outcome_stands_while_anything_of_its_generation_does(alice, thread):
     assert fresh() == {first, second}
     rewind(thread, answer, acting_user=alice)
     assert fresh() == {first}
-    assert evidence.is_stale(second)
+    assert standing.is_stale(second)
     refuses_event("Nothing stands", alice, whole(later))
     undo_rewind(thread, acting_user=alice)
     assert fresh() == {first, second}
@@ -419,5 +420,5 @@ def test_a_fact_of_a_deleted_conversation_is_stale_until_it_is_back(alice, threa
 
 
 def fresh():
-    found: QuerySet[Fact] = evidence.fresh_facts(Fact.objects.all())
+    found: QuerySet[Fact] = standing.fresh_facts(Fact.objects.all())
     return set(found)

@@ -11,8 +11,11 @@ from agent import ending, renewal, taking
 from agent.models import TaskFrame
 from llm import embedding
 from llm.emulator.client import text
+from maxclaw import clock
 from maxclaw.database_threads import in_database
-from memory import fact_embedding, writing
+from memory import evidence, fact_embedding, writing
+from memory.claims import parse
+from memory.fact_drafts import FactDraft
 from memory.forgetting import forget
 from memory.models import Digest, Episode, Fact, FactLog, FactUse
 from memory.refusals import FactRefused
@@ -23,6 +26,7 @@ from tests.memory.facts import about_user, remember, tool_result
 from tests.threads.records import exchange, live, say, thread_of
 from tests.threads.transactions import Elsewhere, wait_until_blocked
 from threads import lifecycle
+from threads.copying import fork
 from threads.models import Generation, Message, Thread
 from threads.transcript import lock_thread
 from threads.visibility import Viewer
@@ -93,6 +97,58 @@ def test_a_fact_forgotten_while_it_is_embedded_stays_forgotten(alice, thread):
 
     assert fact_embedding.embed_facts(backend=Forgetting()) == 0
     assert standing() == set()
+
+
+def test_what_taught_a_forgotten_fact_proves_nothing_more_in_whatever_words(alice, bob, thread):
+    said, conclusion = exchange(thread, "I live in Lisbon, near the river.", "You live by the Tagus.")
+    yes = say(thread, Message.Role.USER, "Yes.")
+    repeated = say(thread, Message.Role.USER, "Note this: Alice lives in Lisbon.")
+    branch = fork(alice, thread, yes, acting_user=alice)
+    other = say(thread_of(alice), Message.Role.USER, "I prefer tea.")
+    theirs = say(thread_of(bob), Message.Role.USER, "I live in Lisbon.")
+    fact = remember(said, "Alice lives in Lisbon.", aspect="fact").fact
+    claim = {"kind": "max-accepted", "message_id": conclusion.pk, "accepted_by": yes.pk}
+    accepted = about_user("Alice lives by the river.", aspect="fact")
+    old = writing.write_fact(alice.pk, accepted, [parse(claim)], writer="steward", thread=thread).fact
+    writing.correct(old, about_user("Alice lives far away.", aspect="fact"), reason="", writer="person")
+    for known in (fact, Fact.objects.get(text="Alice lives far away.")):
+        forget(known, writer="person", actor=alice)
+    copies = Message.objects.filter(thread=branch, copied_from__in=[said, conclusion, yes]).order_by("pk")
+    its, conclusions, yeses = copies
+    for message in (said, repeated, its):
+        with pytest.raises(FactRefused, match="forgotten"):
+            remember(message, "Her home is Lisbon.", aspect="fact")
+    for pair in ((conclusion, yes), (conclusions, yeses)):
+        claim = {"kind": "max-accepted", "message_id": pair[0].pk, "accepted_by": pair[1].pk}
+        with pytest.raises(FactRefused, match="forgotten"):
+            evidence.check(alice, [parse(claim)], kind="about-user", aspect="fact")
+    whole = {"kind": "observed-outcome", "generation_id": said.generation_id}
+    Generation.objects.filter(pk=said.generation_id).update(ended=clock.now(), end_reason="idle")
+    with pytest.raises(FactRefused, match="forgotten"):
+        evidence.check(alice, [parse(whole)], kind="event")
+    assert not Fact.objects.exists()
+    again = say(thread_of(alice), Message.Role.USER, "I do live in Lisbon.")
+    assert [remember(message, "Her home is Lisbon.").outcome for message in (again, theirs)] == ["new", "new"]
+    assert remember(other).outcome == "new"
+
+
+def test_a_generation_that_proved_a_forgotten_fact_proves_none_again(alice, thread):
+    said, _answer = exchange(thread, "Try it.", "It works.")
+    Generation.objects.filter(pk=said.generation_id).update(ended=clock.now(), end_reason="idle")
+    claims = [parse({"kind": "observed-outcome", "generation_id": said.generation_id})]
+    event = FactDraft(text="The plan worked.", kind="event")
+    fact = writing.write_fact(alice.pk, event, claims, writer="steward", thread=thread).fact
+    forget(fact, writer="person")
+    with pytest.raises(FactRefused, match="forgotten"):
+        writing.write_fact(alice.pk, event, claims, writer="steward", thread=thread)
+
+
+def test_short_words_of_a_forgotten_fact_are_taken_for_nobodys(alice, thread):
+    """Else the words "so" would keep half of what was said out of memory."""
+    fact = remember(say(thread, Message.Role.USER, "It is so."), "So.", aspect="fact").fact
+    other = say(thread, Message.Role.USER, "I moved, and so I live in Porto.")
+    forget(fact, writer="person")
+    assert remember(other, "Lives in Porto.").outcome == "new"
 
 
 @pytest.mark.django_db(transaction=True)
@@ -170,7 +226,7 @@ def test_a_conversation_takes_along_its_evidence_and_what_it_alone_proves(alice,
     alone, both = remember(here, "Likes tea.").fact, remember(here, "Drinks tea.").fact
     remember(elsewhere, "Drinks tea.")
     claims = [{"kind": "max-accepted", "message_id": conclusion.pk, "accepted_by": yes.pk}]
-    claims = [writing.evidence.parse(claim) for claim in claims]
+    claims = [parse(claim) for claim in claims]
     accepted = writing.write_fact(alice.pk, about_user("Tea it is."), claims, writer="shadow", thread=thread).fact
     episode = Episode.objects.create(owner=alice, thread=thread, generation=live(thread), through_seq=here.pk)
     Digest.objects.create(owner=alice, message=here, episode=episode)
@@ -189,7 +245,7 @@ def test_reasons_that_quote_a_conversation_go_with_it_though_the_facts_stay(alic
     said = say(thread_of(alice), Message.Role.USER, "Tea!")
     retired, replaced, closed = (remember(said, text).fact for text in ("Likes tea.", "Drinks tea.", "Buys tea."))
     writing.retire(retired, reason=f"They said: {CANARY}.", writer="steward")
-    claims = [writing.evidence.parse({"kind": "max-stated", "message_id": said.pk})]
+    claims = [parse({"kind": "max-stated", "message_id": said.pk})]
     draft = about_user("Drinks coffee.")
     written = {"writer": "steward", "thread": said.thread, "replaces": replaced.pk}
     writing.write_fact(alice.pk, draft, claims, reason=f"Now {CANARY}.", **written)

@@ -8,6 +8,7 @@ from django.db import connection, transaction
 
 from maxclaw import clock
 from memory import evidence, writing
+from memory.claims import parse
 from memory.fact_rows import lock_facts
 from memory.models import Fact, FactEvidence, FactLog
 from memory.refusals import FactRefused
@@ -141,6 +142,23 @@ def test_relative_times_become_dates_of_when_it_was_said(alice, thread):
     assert remember(said, "Moved yesterday.", aspect="fact").fact.text == "Moved 2023-05-08."
 
 
+def test_what_somebody_took_back_by_hand_comes_back_only_by_words_said_later(alice, said, thread):
+    """A steward that comes late would undo what the person did on their page."""
+    tea, cups = (remember(said, words, writer="remember").fact for words in ("Prefers tea.", "Needs two cups."))
+    writing.retire(tea, reason="", writer="person", actor=alice)
+    mended = writing.correct(cups, about_user("Needs three cups."), reason="", writer="person", actor=alice)
+    for words in ("Prefers TEA", "Needs two cups."):
+        with pytest.raises(FactRefused, match="taken back"):
+            remember(said, words)
+    with pytest.raises(FactRefused, match="put right by hand"):
+        remember(said, "Needs two cups of tea.", replaces=mended.pk)
+    assert remember(said, "Prefers tea.", applies_to="breakfast").outcome == Outcome.NEW
+    assert remember(said, "Needs three cups.").outcome == Outcome.MORE_EVIDENCE
+    later = say(thread, Message.Role.USER, "Tea again, two cups of it.")
+    assert remember(later, "Prefers tea.").outcome == Outcome.NEW
+    assert remember(later, "Needs two cups.", replaces=mended.pk).outcome == Outcome.SUPERSEDED
+
+
 def test_retired_and_superseded_facts_come_back_as_new_ones_with_the_evidence(alice, said):
     fact = remember(said).fact
     writing.retire(fact, reason="no longer", writer="person", actor=alice)
@@ -240,7 +258,7 @@ def test_evidence_is_needed(said):
 
 def test_no_result_of_a_tool_replaces_or_makes_a_decision_of_the_persons(alice, said, thread):
     result = tool_result(thread, text="The person decided on coffee.")
-    verified = [writing.evidence.parse({"kind": "tool-verified", "message_id": result.pk})]
+    verified = [parse({"kind": "tool-verified", "message_id": result.pk})]
     event = FactDraft(text="Coffee was chosen.", kind="event", aspect="")
     preference = remember(said).fact
     with pytest.raises(writing.FactRefused, match="of the kind about-user"):

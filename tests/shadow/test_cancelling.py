@@ -186,9 +186,15 @@ def test_a_run_whose_conversation_became_stricter_while_it_was_taken_is_cancelle
 
 def test_what_is_forgotten_while_a_shadow_is_asked_does_not_come_back(emulator, alice, rested):
     thread = rested[0]
-    said = Message.objects.get(thread=thread, role="user")
+    said, other = Message.objects.get(thread=thread, role="user"), say(thread, "user", "Milk, please.")
     fact = fact_row(alice, said, "Prefers tea.")
-    proposes(emulator, item(said.pk), item(said.pk, "Likes milk."), item(said.pk, "Likes it.", replaces=f"f:{fact.pk}"))
+    proposes(
+        emulator,
+        item(other.pk),
+        item(other.pk, "Likes milk."),
+        item(other.pk, "Likes it.", replaces=f"f:{fact.pk}"),
+        item(f"m:{said.pk}", "A friend of tea, in other words."),
+    )
     triggers.trigger(thread.pk, "waiting-max")
     run, made_of = runs._take(ShadowRun.objects.get().pk)
     answer = async_to_sync(asking.answer_of)(run, made_of, question.text(made_of.generation, made_of.page, ""))

@@ -1,0 +1,66 @@
+"""What taught a fact that was forgotten, and that it teaches nothing more.
+
+The words are frozen with their conversation, so they may be read again: by the steward that had not read them yet, by a
+shadow, by whoever looks for proofs of imported facts. What is forgotten would come back from them in other words. So
+the log of forgetting keeps the ids of those messages and generations, and the judge of evidence refuses them, whatever
+is claimed of them. Words that the person says anew are theirs to be remembered. What they said elsewhere in other
+words, of which no fact was written, nobody can tell for the same.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from itertools import chain
+
+from django.db.models import Q, QuerySet
+
+from memory.models import Fact, FactEvidence, FactLog
+from threads.models import Message
+from threads.transcript import fold
+
+# Shorter words are found everywhere and say nothing.
+WORDS_MIN_CHARS = 12
+WORDS_MIN_CHARS_CHINESE = 5
+
+
+def telling(words: str) -> bool:
+    """Whether some folded words are long enough to be looked for, so that whoever says them says this."""
+    return len(words) >= (WORDS_MIN_CHARS if words.isascii() else WORDS_MIN_CHARS_CHINESE)
+
+
+def saying(facts: Iterable[Fact]) -> Q:
+    """Messages in which the words of facts stand."""
+    holds = Q(pk__in=[])
+    for fact in facts:
+        holds |= Q(search_text__contains=fold(fact.text))
+    return holds
+
+
+def teachers(owner_id: int, facts: Sequence[Fact]) -> QuerySet[Message]:
+    """Messages from which facts would be written again: those that prove them, with what these were copied from, and
+    those in which their words stand."""
+    rows = FactEvidence.objects.filter(fact__in=facts)
+    cited = {pk for row in rows for pk in (row.message_id, row.accepted_by_id) if pk is not None}
+    copied = Message.objects.filter(pk__in=cited, copied_from__isnull=False).values_list("copied_from", flat=True)
+    told = saying(fact for fact in facts if telling(fold(fact.text)))
+    return Message.objects.filter(told | Q(pk__in={*cited, *copied}), owner_id=owner_id)
+
+
+def generations_of(facts: Sequence[Fact]) -> list[int]:
+    """The generations that prove facts as a whole."""
+    rows = FactEvidence.objects.filter(fact__in=facts, generation__isnull=False)
+    return sorted(set(rows.values_list("generation", flat=True)))
+
+
+def taught_by(owner_id: int, message_ids: Collection[int], generation_ids: Collection[int] = ()) -> bool:
+    """Whether any of these messages (a copy is what it was copied from) or generations taught what was forgotten. A
+    generation did too when a message in it did."""
+    entries = FactLog.objects.filter(owner_id=owner_id, action=FactLog.Action.FORGET)
+    copied = Message.objects.filter(pk__in=message_ids, copied_from__isnull=False)
+    named = [*message_ids, *copied.values_list("copied_from", flat=True)]
+    of_either = Q(forgotten_messages__overlap=named) | Q(forgotten_generations__overlap=list(generation_ids))
+    if entries.filter(of_either).exists():
+        return True
+    if not generation_ids:
+        return False
+    taught = set(chain.from_iterable(entries.values_list("forgotten_messages", flat=True)))
+    within = Message.objects.filter(generation__in=generation_ids)
+    return within.filter(Q(pk__in=taught) | Q(copied_from__in=taught)).exists()
