@@ -2,12 +2,9 @@
 limit. Every call gets exactly one result before the next request."""
 
 import asyncio
-import inspect
-import logging
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, cast
+from typing import Any
 
 from django.db import transaction
 
@@ -16,16 +13,15 @@ from agent.leases import Holding
 from agent.models import ToolCall
 from agent.policy import SHADOW_TOOL, Policy
 from agent.projection import tool_view
-from agent.registry import Tool, ToolContext, ToolError, ToolOutput, WaitForUser, get
+from agent.registry import Tool, ToolContext, ToolOutput, WaitForUser, get
 from agent.tool_results import ROUND_BUDGET_SHARE, mark_running, store_result
+from agent.tool_running import run_tool
 from llm.catalog import Model
 from llm.estimates import estimate_tokens
 from maxclaw import clock
 from maxclaw.database_threads import in_database
 from threads.models import Generation
-from threads.transcript import LeaseLost, ThreadGone, lock_thread
-
-logger = logging.getLogger("maxclaw.tools")
+from threads.transcript import lock_thread
 
 
 @dataclass
@@ -109,22 +105,7 @@ class Round:
             call_id=call.pk,
             token=self.holding.token,
         )
-        try:
-            return await _within(tool.time_limit_seconds, tool, context, call)
-        except TimeoutError:
-            return ToolOutput(
-                f"{tool.name} did not end within {tool.time_limit_seconds:g} seconds and was given up. It may have "
-                "had effects. Ask for less at once.",
-                True,
-            )
-        except ToolError as error:
-            return ToolOutput(str(error), True)
-        except (WaitForUser, LeaseLost, ThreadGone):
-            raise
-        except Exception:
-            # The message of an unforeseen exception may hold anything, secrets included: it goes to the log alone.
-            logger.exception("The tool %s failed.", tool.name)
-            return ToolOutput(f"{tool.name} failed on the server. Go on without it or try something else.", True)
+        return await run_tool(tool, context, call.arguments)
 
     def _start(self, calls: list[ToolCall]) -> None:
         with transaction.atomic():
@@ -173,18 +154,3 @@ def _left_out(output: ToolOutput) -> dict[str, Any]:
     if output.left_out is None:
         return {}
     return {"left_out": {"count": output.left_out, "exact": output.left_out_exact}}
-
-
-async def _within(seconds: float, tool: Tool, context: ToolContext, call: ToolCall) -> ToolOutput:
-    """Run a tool for at most `seconds`. A coroutine is cancelled; a unit of database work cannot be, so it is left to
-    end by itself and what it says then is dropped. Raises TimeoutError."""
-    if inspect.iscoroutinefunction(tool.run):
-        async with asyncio.timeout(seconds):
-            return await cast("Awaitable[ToolOutput]", tool.run(context, call.arguments))
-    run = cast("Callable[[ToolContext, dict[str, Any]], ToolOutput]", tool.run)
-    work = asyncio.ensure_future(in_database(run, context, call.arguments))
-    work.add_done_callback(lambda done: done.cancelled() or done.exception())
-    ended, _running = await asyncio.wait([work], timeout=seconds)
-    if not ended:
-        raise TimeoutError
-    return work.result()

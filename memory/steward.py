@@ -1,8 +1,9 @@
 """The steward reads conversations for memory, in the background: each row once, whichever way its generation ended.
 
-It asks a light model what of a page memory should hold. The model writes with tools of the steward's own and is done
-when it answers without one. Facts are written as it goes, each in a transaction of its own; that the page was read is
-one transaction at its end. A crash before it means that the page is read again, and the same facts add evidence alone.
+It asks a light model what of a page memory should hold. The model writes with tools of the steward's own, may look for
+paths with tools that only read, and is done when it answers without a call. Facts are written as it goes, each in a
+transaction of its own; that the page was read is one transaction at its end. A crash before it means that the page is
+read again, and the same facts add evidence alone.
 """
 
 import asyncio
@@ -12,7 +13,8 @@ from typing import Any
 
 from django.db import transaction
 
-from agent.registry import ToolContext
+from agent.registry import Tool, ToolContext
+from agent.tool_running import run_tool
 from llm import budgets, router
 from llm.errors import ErrorKind, ModelError
 from llm.events import Answer
@@ -21,10 +23,11 @@ from llm.models import ModelCall
 from llm.wire import WireMessage, canonical
 from maxclaw import clock
 from maxclaw.database_threads import in_database
+from maxclaw.text import head
 from memory import known, steward_prompt, steward_work
 from memory.background_calls import BackgroundCall
 from memory.refusals import FactRefused
-from memory.steward_tools import TOOLS
+from memory.steward_tools import tools
 from memory.steward_work import Lost, Reading
 
 logger = logging.getLogger("maxclaw.steward")
@@ -35,6 +38,8 @@ PAGE_SECONDS = 360
 DRAIN_SECONDS = 120.0
 THREADS_MAX = 100
 READ_AT_ONCE = 4
+# Of what a tool that only reads found: enough to see that a path is there.
+FOUND_MAX_CHARS = 2_000
 
 
 async def drain(*, thorough: bool = False, seconds: float = DRAIN_SECONDS) -> int:
@@ -124,7 +129,7 @@ async def _read(reading: Reading, last: _LastCall) -> None:
         owner_id=thread.owner_id,
         category=thread.category,
         system=steward_prompt.system(),
-        tools=[tool.wire() for tool in TOOLS.values()],
+        tools=[tool.wire() for tool in tools().values()],
         thread_id=thread.pk,
         generation_id=reading.generation.pk,
     )
@@ -153,24 +158,31 @@ async def _results(reading: Reading, answer: Answer) -> list[dict[str, Any]]:
         if block.get("type") != "tool_use":
             continue
         refusal = answer.bad_tool_calls.get(block["id"])
-        text, is_error = (refusal, True) if refusal else await in_database(_carry_out, reading, context, block)
+        text, is_error = (refusal, True) if refusal else await _result(reading, context, block)
         result = {"type": "tool_result", "tool_use_id": block["id"], "content": text}
         blocks.append(result | ({"is_error": True} if is_error else {}))
     return blocks
 
 
-def _carry_out(reading: Reading, context: ToolContext, block: dict[str, Any]) -> tuple[str, bool]:
+async def _result(reading: Reading, context: ToolContext, block: dict[str, Any]) -> tuple[str, bool]:
     """What one call came to, and whether it was refused. Raises Lost."""
-    tool = TOOLS.get(block["name"])
+    tool = tools().get(block["name"])
     if tool is None:
         return f"There is no tool {block['name']}.", True
     objection = tool.objection(block["input"])
     if objection:
         return objection, True
+    if tool.reads_only:
+        found = await run_tool(tool, context, block["input"])
+        return head(found.text, FOUND_MAX_CHARS), found.is_error
+    return await in_database(_written, reading, context, tool, block["input"])
+
+
+def _written(reading: Reading, context: ToolContext, tool: Tool, arguments: dict[str, Any]) -> tuple[str, bool]:
     try:
         with transaction.atomic():
             steward_work.hold(reading)
-            output = tool.run(context, block["input"])
+            output = tool.run(context, arguments)
     except FactRefused as refusal:
         return str(refusal), True
     return output.text, False  # type: ignore[union-attr]  # the steward's tools are plain functions

@@ -1,8 +1,9 @@
-"""The steward's own tools. No conversation has them; what they write goes through the one judge of evidence and the one
-entry for facts."""
+"""The steward's tools: its own, which no conversation has and which write through the one judge of evidence and the one
+entry for facts, and those of conversations that only read, to confirm a pointer's path."""
 
 from typing import Any
 
+from agent import registry
 from agent.registry import Tool, ToolContext, ToolOutput
 from agent.tools import calling_thread
 from memory import changing, evidence, writing
@@ -40,7 +41,7 @@ def retire_fact(context: ToolContext, arguments: dict[str, Any]) -> ToolOutput:
     claims = claims_of(arguments)
     proofs = evidence.check(thread.owner_id, claims, kind=fact.kind, aspect=fact.aspect, thread=thread)
     if not evidence.outweighs(proofs, fact):
-        raise FactRefused(f"Fact {fact_id} is a decision of the person's: only a later word of theirs takes it back.")
+        raise FactRefused(f"Fact {fact_id} {writing.SETTLED}: only a later word of theirs takes it back.")
     changing.retire(fact, reason=arguments["reason"], writer=Fact.Writer.STEWARD, viewer=viewer)
     return ToolOutput(f"Fact {fact_id} is retired.")
 
@@ -71,7 +72,7 @@ def _tool(name: str, description: str, run: Any, properties: dict[str, Any], req
     return Tool(name=name, description=description, parameters=parameters, run=run)
 
 
-TOOLS = {
+_OWN = {
     tool.name: tool
     for tool in (
         _tool(
@@ -97,3 +98,8 @@ TOOLS = {
         ),
     )
 }
+
+
+def tools() -> dict[str, Tool]:
+    """Every tool of the steward's by its name, in an order that is the same each time."""
+    return {tool.name: tool for tool in registry.all_tools() if tool.reads_only} | _OWN

@@ -5,7 +5,8 @@ from django.db import transaction
 from agent.models import ToolCall
 from agent.registry import Tool as RegisteredTool
 from agent.registry import ToolOutput, register, unregister
-from memory import evidence, writing
+from memory import writing
+from memory.claims import parse
 from memory.fact_drafts import FactDraft, fingerprint_of
 from memory.models import Fact, FactEvidence
 from tests.threads.records import call_tool, give_result
@@ -27,20 +28,18 @@ def tool_result(thread, tool="look", text="found", status="done", call_id="toolu
 class reading_tool:
     """A tool that only reads, registered for the length of a block."""
 
-    def __init__(self, name="look"):
-        self.name = name
+    def __init__(self, name="look", answers=lambda *_: ToolOutput("found")):
+        self.name, self.answers = name, answers
 
     def __enter__(self):
-        register(
-            RegisteredTool(self.name, "Look.", {"type": "object"}, lambda *_: ToolOutput("found"), reads_only=True)
-        )
+        register(RegisteredTool(self.name, "Look.", {"type": "object"}, self.answers, reads_only=True))
 
     def __exit__(self, *_error):
         unregister(self.name)
 
 
 def stated(message):
-    return evidence.parse({"kind": "max-stated", "message_id": message.pk})
+    return parse({"kind": "max-stated", "message_id": message.pk})
 
 
 def about_user(text="Prefers tea.", aspect="preference", **options):

@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 from django.db import connection
 
+from agent.registry import ToolError, ToolOutput
 from agent.ticking import run_tick
 from llm.emulator.client import text, tool_use
 from llm.models import ModelCall
@@ -13,7 +14,7 @@ from maxclaw import clock
 from memory import steward, steward_work
 from memory.forgetting import forget
 from memory.models import Digest, Episode, Fact, FactEvidence
-from tests.memory.facts import remember
+from tests.memory.facts import reading_tool, remember, tool_result
 from tests.memory.steward_world import (
     digested_ids,
     drain,
@@ -362,6 +363,41 @@ def test_what_is_refused_is_answered_with_a_sentence_and_can_be_mended(emulator,
     assert "m:" not in first["system"][0]["text"]
     assert calls().count() == 3
     assert Episode.objects.get().call == calls().order_by("-pk")[0].pk
+
+
+def test_a_pointer_is_confirmed_by_a_tool_that_only_reads_and_cites_the_row_that_found_it(emulator, alice):
+    thread = thread_of(alice)
+    exchange(thread, "Where is the design?")
+    found = tool_result(thread, text="docs/design.md\ndocs/plan.md")
+    rests(thread)
+    pointer = {"kind": "pointer", "tone": "remark", "text": "The design is described in docs/design.md."}
+    cited = [{"kind": "tool-verified", "message_id": f"m:{found.pk}"}]
+    looks = [tool_use("look", {"path": path}) for path in ("docs/design.md", "docs/gone.md", "x" * 5_000)]
+    emulator.answer(*looks, tool_use("remember", {}))
+    emulator.answer(tool_use("write_fact", {**pointer, "evidence": cited}))
+    emulator.answer(tool_use("write_fact", {**pointer, "text": "The plan is in docs/gone.md.", "evidence": cited}))
+    emulator.answer(text("done"))
+    with reading_tool(answers=look):
+        assert drain() == 1
+    first, second, _third, last = emulator.bodies()
+    assert [tool["name"] for tool in first["tools"]] == ["look", "replace_fact", "retire_fact", "write_fact"]
+    results = [(block["content"], block.get("is_error", False)) for block in second["messages"][2]["content"]]
+    assert results == [
+        ("docs/design.md", False),
+        ("There is no docs/gone.md.", True),
+        ("x" * 2_000, False),
+        ("There is no tool remember.", True),
+    ]
+    assert last["messages"][-1]["content"][0]["is_error"], "the row holds no such path"
+    fact = Fact.objects.get(owner=alice, kind="pointer")
+    [proof] = fact.evidence.all()
+    assert (fact.text, proof.kind, proof.message_id) == (pointer["text"], "tool-verified", found.pk)
+
+
+def look(_context, arguments):
+    if "gone" in arguments["path"]:
+        raise ToolError("There is no docs/gone.md.")
+    return ToolOutput(arguments["path"])
 
 
 def test_a_change_replaces_and_what_is_taken_back_is_retired(emulator, alice):
