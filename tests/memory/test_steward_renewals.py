@@ -1,16 +1,19 @@
-"""The steward over imported conversations whose contexts end as they do in use: full, resting, asked for, archived."""
+"""The steward over two conversations from the exports of ChatGPT and Claude, whose contexts end as they do in use:
+full, resting, asked for, archived."""
 
 import pytest
 from asgiref.sync import async_to_sync
 
 from agent import compaction, renewal, speaking
 from llm.emulator.client import text
+from llm.models import ModelCall
 from maxclaw.database_threads import in_database
+from memory.models import Digest, Episode, Fact, FactEvidence
 from tests.agent.test_summary import ten_sections
 from tests.agent.world import running_world
-from tests.memory.steward_world import digested_ids, drain, import_lines, readable_ids, rests, texts
+from tests.memory.steward_world import digested_ids, drain, import_exports, readable_ids, rests, texts
 from threads import lifecycle
-from threads.models import Generation
+from threads.models import Generation, Message
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -25,8 +28,7 @@ def test_what_is_said_before_and_after_each_renewal_is_read_once(emulator, alice
     monkeypatch.setattr(speaking, "MESSAGE_BUDGET_SHARE", 1.0)
     emulator.answer(text(ten_sections(s1="- The garden")), match=ASKED, times=-1)
     emulator.answer(text("Noted."), match={"model": "emulator-main"}, times=-1)
-    garden = import_lines(alice, "garden", [("I live in Lisbon. What grows there?", "Lemons.")])
-    boat = import_lines(alice, "boat", [("我住在杭州。", "好的。")])
+    garden, boat, branch = import_exports(alice, tmp_path)
 
     async def scenario(world):
         async def renewed(ordinal):
@@ -49,17 +51,24 @@ def test_what_is_said_before_and_after_each_renewal_is_read_once(emulator, alice
     async_to_sync(run)()
     lifecycle.archive(garden, acting_user=alice)
     lifecycle.end(boat)
-    rests(garden, boat)
+    rests(garden, boat, branch)
     reasons = Generation.objects.filter(thread=garden).order_by("ordinal").values_list("end_reason", flat=True)
     assert list(reasons)[:3] == ["manual", "threshold", "idle"]
-    assert drain() == 5
-    assert digested_ids() == readable_ids(garden, boat)
+    assert drain() == 6, "a page for each context, and one for the branch's own answer"
+    assert digested_ids() == readable_ids(garden, boat, branch)
+    said = Message.objects.filter(thread__in=[garden, boat], role="user", copied_from__isnull=True)
+    assert set(said.values_list("pk", flat=True)) <= set(digested_ids())
     assert texts(alice) == [
         "The user said: I live in Lisbon.",
         "The user said: I prefer lemons.",
         "The user said: I prefer quiet days.",
         "The user said: I prefer roses.",
         "The user said: I prefer tea in the morning.",
+        "The user said: We decided to paint the fence 2023-05-07, because it was grey.",
         "The user said: 我住在杭州。",
+        "The user said: 我喜欢安静的早晨。",
     ]
+    tables = (Fact, FactEvidence, Episode, Digest, ModelCall)
+    before = [list(table.objects.order_by("pk").values()) for table in tables]
     assert drain(thorough=True) == 0
+    assert [list(table.objects.order_by("pk").values()) for table in tables] == before, "no call, no change"
