@@ -4,6 +4,8 @@
 The SDK is asked for the events as they are: its models would reorder blocks and drop what they do not know.
 """
 
+from __future__ import annotations
+
 import asyncio
 import contextlib
 import json
@@ -12,9 +14,7 @@ from typing import Any
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
 
-import anthropic
 import httpx2
-from anthropic import AsyncAnthropic, AsyncStream
 from django.conf import settings
 
 from llm.assembly import Assembly
@@ -29,6 +29,7 @@ from llm.events import (
     ToolInputDelta,
     ToolUseStarted,
 )
+from llm.sdk import anthropic
 
 __all__ = [
     "Answer",
@@ -48,8 +49,8 @@ COUNT_TIMEOUT_SECONDS = 10
 END_OF_STREAM_SECONDS = 0.5
 LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 
-_Keeper = AsyncGenerator[AsyncAnthropic, None]
-_clients: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[tuple[str, str], tuple[AsyncAnthropic, _Keeper]]]
+_Keeper = AsyncGenerator["anthropic.AsyncAnthropic", None]
+_clients: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[tuple[str, str], tuple[anthropic.AsyncAnthropic, _Keeper]]]
 _clients = WeakKeyDictionary()
 
 
@@ -63,13 +64,13 @@ async def stream(model: Model, body: bytes, betas: Sequence[str] = ()) -> AsyncG
     request_id = ""
     try:
         client = await _client(model)
-        events: AsyncStream[object] = await client.post(
+        events: anthropic.AsyncStream[object] = await client.post(
             "/v1/messages",
             content=body,
             cast_to=object,
             options=_options(betas, settings.MODEL_STALL_SECONDS),
             stream=True,
-            stream_cls=AsyncStream[object],
+            stream_cls=anthropic.AsyncStream[object],
         )
         async with events:
             request_id = events.response.headers.get("request-id", "")
@@ -89,7 +90,7 @@ async def stream(model: Model, body: bytes, betas: Sequence[str] = ()) -> AsyncG
         raise _garbled(request_id, repr(error)) from error
 
 
-async def _read_to_end(events: AsyncStream[object]) -> None:
+async def _read_to_end(events: anthropic.AsyncStream[object]) -> None:
     """A stream read to its end leaves its connection to the next request. What goes wrong after the end of
     the answer is of no interest, and a server that does not hang up is not waited for."""
     with contextlib.suppress(TimeoutError, anthropic.AnthropicError, httpx2.HTTPError, ValueError):
@@ -139,7 +140,7 @@ def _options(betas: Sequence[str], read_seconds: float) -> Any:
     return {"headers": headers, "timeout": timeout}
 
 
-async def _client(model: Model) -> AsyncAnthropic:
+async def _client(model: Model) -> anthropic.AsyncAnthropic:
     """The client of this event loop for the model's server and key, made when first needed."""
     if not model.base_url or (not model.api_key and model.base_url == ANTHROPIC_URL):
         raise ModelError(
@@ -152,7 +153,7 @@ async def _client(model: Model) -> AsyncAnthropic:
     if server not in clients:
         # A proxy of the environment is not for servers on this machine.
         outward = urlsplit(model.base_url).hostname not in LOOPBACK_HOSTS
-        client = AsyncAnthropic(
+        client = anthropic.AsyncAnthropic(
             api_key=model.api_key or "none",
             base_url=model.base_url,
             max_retries=0,
@@ -164,7 +165,7 @@ async def _client(model: Model) -> AsyncAnthropic:
     return clients[server][0]
 
 
-async def _keep(client: AsyncAnthropic) -> _Keeper:
+async def _keep(client: anthropic.AsyncAnthropic) -> _Keeper:
     """Holds a client until its event loop ends: a loop closes its open generators, and this one its connections."""
     try:
         yield client

@@ -20,6 +20,9 @@ class MaxclawConfig(AppConfig):
         if os.environ.get(SUPERVISOR_VARIABLE):
             # Also for the process that a reloading server starts, which no supervisor started itself.
             die_with_parent(os.getppid())
+        if settings.ROLE in ("web", "worker"):
+            # Before the first turn waits for it, and before the workers fork.
+            import anthropic  # noqa: F401
         if settings.ROLE == "worker":
             from maxclaw.heartbeat import listen_to_workers
 

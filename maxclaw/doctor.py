@@ -7,7 +7,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
-import anthropic
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.db import Error, connection
@@ -16,6 +15,7 @@ from django_q.models import OrmQ, Schedule
 
 from llm import embedding
 from llm.catalog import emulator_in_use
+from llm.sdk import anthropic
 from maxclaw import clock
 from maxclaw.embedded import EmbeddedDatabaseError
 from maxclaw.embedded_keeper import database_in_use

@@ -80,7 +80,9 @@ def install(lock: str) -> None:
     if not is_current(UV_LOCK) and run(*pip, UV_LOCK, quiet=True):
         mark_current(UV_LOCK)
     os.environ["UV_PYTHON_DOWNLOADS"] = "never"
-    synchronised = run(UV, "pip", "sync", "--quiet", "--python", PYTHON, "--require-hashes", lock)
+    # Compiled here, once: a process that may not write beside its code would compile all of it at each start.
+    sync = (UV, "pip", "sync", "--quiet", "--compile-bytecode", "--python", PYTHON)
+    synchronised = run(*sync, "--require-hashes", lock)
     if not synchronised:
         say("uv is not available here or failed; installing with pip, which takes longer")
         if not run(*pip, lock):
