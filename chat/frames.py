@@ -48,6 +48,11 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str)
 
 
+def _is_channel(value: Any) -> bool:
+    # It comes back in answers: no sign that these cannot hold.
+    return isinstance(value, str) and value.isascii()
+
+
 def _is_judged_later(_value: Any) -> bool:
     # What is wrong with a quote is said by the answer to its message, which gives the words back.
     return True
@@ -59,20 +64,20 @@ def _is_key(value: Any) -> bool:
 
 
 SHAPES: dict[str, dict[str, Check]] = {
-    "open": {"channel": _is_text, "after": _is_id_or_null},
-    "close": {"channel": _is_text},
+    "open": {"channel": _is_channel, "after": _is_id_or_null},
+    "close": {"channel": _is_channel},
     "send": {
-        "channel": _is_text,
+        "channel": _is_channel,
         "key": _is_key,
         "text": _is_text,
         "quote": _is_judged_later,
         "confirmed": _is_judged_later,
         "confirm_text": _is_judged_later,
     },
-    "stop": {"channel": _is_text, "frame": _is_id},
-    "answer": {"channel": _is_text, "call": _is_id, "text": _is_text},
-    "earlier": {"channel": _is_text, "before": _is_id},
-    "later": {"channel": _is_text, "since": _is_id},
+    "stop": {"channel": _is_channel, "frame": _is_id},
+    "answer": {"channel": _is_channel, "call": _is_id, "text": _is_text},
+    "earlier": {"channel": _is_channel, "before": _is_id},
+    "later": {"channel": _is_channel, "since": _is_id},
     "ping": {},
 }
 # May be left out: "after" by a page that has seen nothing yet, the others by a message that quotes nothing.

@@ -186,6 +186,8 @@ MALFORMED = [
     '{"type": "send", "channel": "x", "key": "", "text": "t"}',
     '{"type": "send", "channel": "x", "key": "\\ud800", "text": "t"}',
     '{"type": "send", "channel": "x", "key": "a b", "text": "t"}',
+    '{"type": "send", "channel": "x\\ud800", "key": "k", "text": "t"}',
+    '{"type": "open", "channel": "\\udfff"}',
     '{"type": "send", "channel": "x", "key": "k", "text": {"a": 1}}',
     '{"type": "stop", "channel": "x", "frame": null}',
     '{"type": "answer", "channel": "x", "call": 1.5, "text": "t"}',
