@@ -1,5 +1,7 @@
 """What a pointer leads to, and what cannot be quoted."""
 
+import json
+
 import pytest
 from django.db import transaction
 
@@ -243,18 +245,10 @@ def test_a_message_that_is_one_endless_sign_is_cut_all_the_same(source, target):
 
 @pytest.mark.parametrize("messages", [1, 10_000])
 def test_a_conversation_is_three_lines_whatever_its_size(source, target, messages):
-    Message.objects.bulk_create(
-        [
-            Message(
-                thread=source, owner=source.owner, generation=live(source), role="user", text=f"line {n}", wire="[]"
-            )
-            for n in range(messages)
-        ]
-    )
+    said = {"thread": source, "owner": source.owner, "generation": live(source), "role": "user", "wire": "[]"}
+    Message.objects.bulk_create(Message(**said, text=f"line {n}") for n in range(messages))
     send(target, at(source))
     (row,) = take_in(target)
-    import json
-
     note, words = json.loads(row.wire)
     assert words["text"] == "Look at this"
     lines = note["text"].splitlines()
