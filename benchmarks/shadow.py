@@ -12,8 +12,8 @@ a light one where they are read cold. Columns:
 Of a hot run, `hot_read_share` is what came from the cache of the request that it follows, and
 `hot_over_cold_same_model` its price over that of the same tokens without a cache; both are the worst of the runs whose
 prefix has 30,000 tokens and whose page is at most a twentieth of it. `cancel_ms_p95` is from a person's words to the
-end of the run that they interrupt. `first_token_ratio_under_load` is the first token of turns while 1,000 conversations
-become due at once, over the same without them.
+end of the request that they interrupt, which waits for its answer in another process. `first_token_ratio_under_load` is
+the first token of turns while 1,000 conversations become due at once, over the same without them.
 
 With --engine URL any Messages server is asked instead: time to the first token of a hot question, which follows a
 prefix just sent, against the same question over a prefix that it never saw.
@@ -103,7 +103,7 @@ def _measure(emulator: "EmulatorControl", size: Size, data: Path | None) -> dict
     asyncio.run(shadow_load.turns(shadowed))
     _run_shadows(shadowed)
     figures = _report(emulator)
-    figures["cancel_ms_p95"] = percentile(asyncio.run(shadow_load.cancels(emulator, size.cancels)), 0.95)
+    figures["cancel_ms_p95"] = percentile(shadow_load.cancels(emulator, size.cancels), 0.95)
     figures["first_token_ratio_under_load"] = asyncio.run(shadow_load.under_load(emulator, size.due, size.loaded_turns))
     return figures
 

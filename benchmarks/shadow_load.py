@@ -1,11 +1,11 @@
 """Shadows beside people: how soon one goes when its person speaks, and what turns feel of many that run at once."""
 
-import asyncio
+import os
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from benchmarks.harness import ROOT, percentile, table
 
@@ -22,7 +22,8 @@ SAID = (
     "I'm allergic to nuts. Please never put them on the list. " * 3,
     "Thank you. What should I do first tomorrow?",
 )
-WORKER = "import django; django.setup(); from shadow.tasks import drain; print('drained', drain())"
+DRAINS = "import django; django.setup(); from shadow.tasks import drain; drain()"
+DRAINS_WHEN_TOLD = f"import sys; {DRAINS}; [drain() for line in sys.stdin]"
 PATIENCE_SECONDS = 120.0
 
 
@@ -63,31 +64,65 @@ def _turn(thread: "Thread", words: str) -> float:
     return (call.started - sent).total_seconds() * 1000 + (call.first_token_ms or 0)
 
 
-async def cancels(emulator: "EmulatorControl", number: int) -> list[float]:
-    """Milliseconds from a person's words to the end of the run that waits for its answer."""
+def cancels(emulator: "EmulatorControl", number: int) -> list[float]:
+    """Milliseconds from a person's words, sent in this process, to the end of the request that waits for its answer in
+    another one, as the ledger has it."""
     from agent.sending import send
-    from maxclaw.database_threads import in_database
-    from shadow import runs, tasks
+    from llm.models import ModelCall
     from shadow.models import ShadowRun
 
     emulator.set_pace({"first_token_ms": 60_000, "tokens_per_second": None})
-    took = []
-    for thread in await in_database(_fresh_threads, "interrupting", number):
-        queued = await in_database(_queue, [thread])
-        assert queued == 1
-        working = asyncio.create_task(runs.drain(tasks._waiting))
-        asked = ShadowRun.objects.filter(thread=thread, status="running", call__isnull=False)
-        while not await in_database(asked.exists):
-            await asyncio.sleep(0.01)
-        await asyncio.sleep(0.1)  # the request is on its way
-        began = time.perf_counter()
-        await in_database(send, thread.owner, thread.channel, "Wait.", client_key=f"wait-{thread.pk}")
-        await asyncio.wait_for(working, PATIENCE_SECONDS)
-        took.append((time.perf_counter() - began) * 1000)
-        run = await in_database(ShadowRun.objects.filter(thread=thread).latest, "pk")
-        assert (run.status, run.error) == ("cancelled", "interrupted-by-max"), (run.status, run.error)
+    said, ended = [], []
+    threads = _fresh_threads("interrupting", number)
+    worker = _worker(DRAINS_WHEN_TOLD, stdin=subprocess.PIPE)
+    assert worker.stdin is not None
+    try:
+        for thread in threads:
+            assert _queue([thread]) == 1
+            worker.stdin.write(b"drain\n")
+            worker.stdin.flush()
+            asked = ShadowRun.objects.filter(thread=thread, status="running", call__isnull=False)
+            _wait_for(asked.exists, 0.01)
+            time.sleep(0.2)  # the request is on its way
+            calls = ModelCall.objects.filter(pk=asked.get().call or 0, outcome="interrupted")
+            began = time.perf_counter()
+            send(thread.owner, thread.channel, "Wait.", client_key=f"wait-{thread.pk}")
+            said.append((time.perf_counter() - began) * 1000)
+            _wait_for(calls.exists, 0.002)
+            ended.append((time.perf_counter() - began) * 1000)
+            run = ShadowRun.objects.filter(thread=thread).latest("pk")
+            assert (run.status, run.error) == ("cancelled", "interrupted-by-max"), (run.status, run.error)
+    finally:
+        worker.stdin.close()
+        worker.wait()
     emulator.set_pace("instant")
-    return took
+    table(
+        "A person's words while a shadow's request runs in another process, ms",
+        ("until", "times", "p50", "p95"),
+        [
+            (name, len(took), percentile(took, 0.5), percentile(took, 0.95))
+            for name, took in (
+                ("the words are stored and the run is cancelled", said),
+                ("the request has ended", ended),
+            )
+        ],
+    )
+    return ended
+
+
+def _wait_for(look: Callable[[], bool], every_seconds: float) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not look():
+        if time.monotonic() > deadline:
+            raise SystemExit("It did not happen.")
+        time.sleep(every_seconds)
+
+
+def _worker(program: str, **options: Any) -> "subprocess.Popen[bytes]":
+    """A process as the queue's workers are: of their role, without a pool of connections."""
+    environment = {**os.environ, "MAXCLAW_ROLE": "worker"}
+    command = [sys.executable, "-c", program]
+    return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, **options)
 
 
 async def under_load(emulator: "EmulatorControl", due: int, loaded_turns: int) -> float:
@@ -99,7 +134,7 @@ async def under_load(emulator: "EmulatorControl", due: int, loaded_turns: int) -
     alone = await turns(threads[:loaded_turns], SAID[:1])
     waiting = await in_database(_fresh_threads, "due", due)
     queued = await in_database(_queue, waiting)
-    worker = subprocess.Popen([sys.executable, "-c", WORKER], cwd=ROOT, stdout=subprocess.DEVNULL)
+    worker = _worker(DRAINS)
     try:
         loaded = await turns(threads[loaded_turns:], SAID[:1])
         working = worker.poll() is None

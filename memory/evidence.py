@@ -13,16 +13,15 @@ from accounts.models import User
 from agent import registry
 from agent.models import ToolCall
 from agent.questions import QUESTION_TOOL
-from memory import forgotten
+from memory import cited_rows
 from memory.assent import accepts, only_asks
+from memory.cited_rows import CitedRows
 from memory.claims import Claim, Kind, check_form
 from memory.models import Fact, FactEvidence
 from memory.pointing import found_by
 from memory.refusals import EvidenceRefused
-from memory.standing import answers_it, call_answered_by, standing_rows, stands, words_of_person
 from threads.looking_back import LOOKING_BACK
 from threads.models import Generation, Message, Thread
-from threads.search_range import FROM_PEOPLE_AND_TOOLS
 
 # A question is no preference, no decision, and tells nothing of who somebody is.
 NOT_BY_ASKING = {Fact.Aspect.PREFERENCE, Fact.Aspect.DECISION, Fact.Aspect.IDENTITY}
@@ -57,14 +56,17 @@ def check(
     tone: str = "",
     text: str | None = None,
     thread: Thread | None = None,
+    rows: CitedRows | None = None,
 ) -> list[Proof]:
     """The proofs that the claims are, in their order and each once. With a `thread`, all of them have to be of it; with
-    the `text` of a pointer, one has to have found what it names.
+    the `text` of a pointer, one has to have found what it names. `rows`: what was read of them, where that was done
+    for many facts at once.
     Raises EvidenceRefused with a sentence that says which does not hold, and why."""
     owner_id = owner if isinstance(owner, int) else owner.pk
     claims = list(dict.fromkeys(claims))
     if not claims:
         raise EvidenceRefused("A fact needs evidence: cite the message that proves it.")
+    rows = cited_rows.read(owner_id, claims) if rows is None else rows
     proofs: list[Proof] = []
     for claim in claims:
         check_form(claim)
@@ -72,11 +74,11 @@ def check(
             raise EvidenceRefused(
                 f"{claim} is {claim.kind} and proves nothing about the person: cite what they said or accepted."
             )
-        proof = _PROVE[claim.kind](owner_id, claim)
+        proof = _PROVE[claim.kind](rows, claim)
         if thread is not None and proof.thread.pk != thread.pk:
             raise EvidenceRefused(f"{claim} is of another conversation.")
         proofs.append(proof)
-    _check_not_forgotten(owner_id, claims)
+    _check_not_forgotten(rows, claims)
     _check_together(proofs, kind, aspect, tone, text)
     return list({(p.kind, p.message and p.message.pk, p.generation, p.accepted_by): p for p in proofs}.values())
 
@@ -108,28 +110,21 @@ def rows_of(proofs: Iterable[Proof], fact: Fact) -> list[FactEvidence]:
     ]
 
 
-def _message(owner_id: int, message_id: int | None) -> Message:
-    """A row of the owner's that proves something. Within one conversation a copy stands for its original."""
-    rows = Message.objects.filter(owner_id=owner_id, thread__deleted__isnull=True).select_related("thread")
-    rows = rows.defer("search_text")
-    message = rows.filter(pk=message_id or 0).first()
+def _message(rows: CitedRows, message_id: int | None) -> Message:
+    """A row that proves something."""
+    message = rows.messages.get(message_id or 0)
     if message is None:
         raise EvidenceRefused(f"There is no message {message_id}.")
-    if message.copied_from_id is not None:
-        message = rows.filter(pk=message.copied_from_id, thread_id=message.thread_id).first() or message
-    if not Message.objects.filter(
-        FROM_PEOPLE_AND_TOOLS, pk=message.pk, model_visible=True, wire__isnull=False
-    ).exists():
+    if message.pk not in rows.proving:
         raise EvidenceRefused(f"message {message_id} is the server's own and proves nothing.")
-    if not stands(message):
+    if message.pk in rows.rewound:
         raise EvidenceRefused(f"message {message_id} was rewound and proves nothing new.")
     return message
 
 
-def _stated(owner_id: int, claim: Claim) -> Proof:
-    message = _message(owner_id, claim.message_id)
-    words = words_of_person(message)
-    if not words:
+def _stated(rows: CitedRows, claim: Claim) -> Proof:
+    message = _message(rows, claim.message_id)
+    if not rows.words_of_person(message):
         raise EvidenceRefused(
             f"message {claim.message_id} is not the person's own words: max-stated cites what they wrote themselves or "
             "answered to a question card."
@@ -137,17 +132,17 @@ def _stated(owner_id: int, claim: Claim) -> Proof:
     return Proof(claim.kind, message.thread, message, None, None, message.created, asks=only_asks(message.text))
 
 
-def _accepted(owner_id: int, claim: Claim) -> Proof:
-    conclusion, acceptance = _message(owner_id, claim.message_id), _message(owner_id, claim.accepted_by)
+def _accepted(rows: CitedRows, claim: Claim) -> Proof:
+    conclusion, acceptance = _message(rows, claim.message_id), _message(rows, claim.accepted_by)
     if conclusion.role != Message.Role.ASSISTANT or not conclusion.text.strip():
         raise EvidenceRefused(f"message {claim.message_id} is no conclusion of the assistant's that could be accepted.")
     if acceptance.thread_id != conclusion.thread_id:
         raise EvidenceRefused(f"accepted_by {claim.accepted_by} is of another conversation than the conclusion.")
     if acceptance.pk <= conclusion.pk:
         raise EvidenceRefused(f"accepted_by {claim.accepted_by} stands before the conclusion: cite the later answer.")
-    if not words_of_person(acceptance):
+    if not rows.words_of_person(acceptance):
         raise EvidenceRefused(f"accepted_by {claim.accepted_by} is not the person's own words.")
-    if not answers_it(conclusion, acceptance):
+    if (conclusion.pk, acceptance.pk) not in rows.answers:
         raise EvidenceRefused(
             f"accepted_by {claim.accepted_by} is not the person's first answer to message {claim.message_id}, or other "
             "words of the assistant's stand in between: cite the conclusion that they answered."
@@ -160,16 +155,16 @@ def _accepted(owner_id: int, claim: Claim) -> Proof:
     return Proof(claim.kind, conclusion.thread, conclusion, None, acceptance, conclusion.created)
 
 
-def _result(owner_id: int, claim: Claim) -> Proof:
-    message = _message(owner_id, claim.message_id)
+def _result(rows: CitedRows, claim: Claim) -> Proof:
+    message = _message(rows, claim.message_id)
     if message.role != Message.Role.TOOL:
         raise EvidenceRefused(f"message {claim.message_id} is not the result of a tool.")
-    call = call_answered_by(message)
+    call = rows.calls.get(message.pk)
     if call is None or call.message.thread_id != message.thread_id:
         raise EvidenceRefused(f"message {claim.message_id} answers no known call of a tool.")
     if message.is_error or call.status != ToolCall.Status.DONE:
         raise EvidenceRefused(f"message {claim.message_id} is the result of a call that failed.")
-    if not stands(call.message):
+    if call.message_id in rows.rewound:
         raise EvidenceRefused(f"The call behind message {claim.message_id} was rewound and proves nothing new.")
     if call.tool in LOOKING_BACK:
         raise EvidenceRefused(f"message {claim.message_id} only repeats old words: cite the message that it shows.")
@@ -178,19 +173,15 @@ def _result(owner_id: int, claim: Claim) -> Proof:
     return Proof(claim.kind, message.thread, message, None, None, message.created, call=call)
 
 
-def _outcome(owner_id: int, claim: Claim) -> Proof:
+def _outcome(rows: CitedRows, claim: Claim) -> Proof:
     if claim.generation_id is None:
-        return _result(owner_id, claim)
-    generation = (
-        Generation.objects.filter(pk=claim.generation_id, owner_id=owner_id, thread__deleted__isnull=True)
-        .select_related("thread")
-        .first()
-    )
+        return _result(rows, claim)
+    generation = rows.generations.get(claim.generation_id)
     if generation is None:
         raise EvidenceRefused(f"There is no generation {claim.generation_id}.")
     if generation.ended is None:
         raise EvidenceRefused(f"generation {claim.generation_id} has not ended: its outcome is open.")
-    if not standing_rows(generation=generation).exists():
+    if generation.pk not in rows.standing_generations:
         raise EvidenceRefused(f"Nothing stands of generation {claim.generation_id}.")
     return Proof(claim.kind, generation.thread, None, generation, None, generation.ended)
 
@@ -203,10 +194,8 @@ _PROVE = {
 }
 
 
-def _check_not_forgotten(owner_id: int, claims: Sequence[Claim]) -> None:
-    messages = {pk for claim in claims for pk in claim.message_ids}
-    generations = {claim.generation_id for claim in claims if claim.generation_id is not None}
-    if forgotten.taught_by(owner_id, messages, generations):
+def _check_not_forgotten(rows: CitedRows, claims: Sequence[Claim]) -> None:
+    if any(rows.is_forgotten(claim) for claim in claims):
         raise EvidenceRefused(
             f"What {', '.join(map(str, claims))} taught was forgotten at the person's wish, so nothing is proved by it "
             "any more: only what they say anew is remembered. Leave it."

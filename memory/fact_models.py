@@ -20,6 +20,22 @@ ON_ISLAND = Q(scope=Thread.Scope.ISOLATED, island__isnull=False)
 ONE_SOURCE = Q(message__isnull=True, generation__isnull=False) | Q(message__isnull=False, generation__isnull=True)
 
 
+def evidence_constraints(name: str, of: str) -> list[models.BaseConstraint]:
+    """What holds for evidence, whatever it proves: `name` begins the constraints' names, `of` is the field that says
+    what it proves."""
+    return [
+        models.CheckConstraint(condition=ONE_SOURCE, name=f"{name}_one_source"),
+        models.CheckConstraint(
+            condition=Q(kind="max-accepted", accepted_by__isnull=False, message__isnull=False)
+            | (~Q(kind="max-accepted") & Q(accepted_by__isnull=True)),
+            name=f"{name}_accepted_says_where",
+        ),
+        models.UniqueConstraint(
+            fields=[of, "kind", "message", "generation", "accepted_by"], nulls_distinct=False, name=f"{name}_once"
+        ),
+    ]
+
+
 class Fact(models.Model):
     """One thing that is remembered, with what it applies to and its tone."""
 
@@ -141,19 +157,7 @@ class FactEvidence(models.Model):
     class Meta:
         verbose_name = _("evidence of a fact")
         verbose_name_plural = _("evidence of facts")
-        constraints = [
-            models.CheckConstraint(condition=ONE_SOURCE, name="factevidence_one_source"),
-            models.CheckConstraint(
-                condition=Q(kind="max-accepted", accepted_by__isnull=False, message__isnull=False)
-                | (~Q(kind="max-accepted") & Q(accepted_by__isnull=True)),
-                name="factevidence_accepted_says_where",
-            ),
-            models.UniqueConstraint(
-                fields=["fact", "kind", "message", "generation", "accepted_by"],
-                nulls_distinct=False,
-                name="factevidence_once",
-            ),
-        ]
+        constraints = evidence_constraints("factevidence", of="fact")
 
     def __str__(self) -> str:
         return f"evidence {self.pk} of f:{self.fact_id}"

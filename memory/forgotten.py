@@ -50,17 +50,22 @@ def generations_of(facts: Sequence[Fact]) -> list[int]:
     return sorted(set(rows.values_list("generation", flat=True)))
 
 
-def taught_by(owner_id: int, message_ids: Collection[int], generation_ids: Collection[int] = ()) -> bool:
-    """Whether any of these messages (a copy is what it was copied from) or generations taught what was forgotten. A
+def taught_by(
+    owner_id: int, message_ids: Collection[int], generation_ids: Collection[int] = ()
+) -> tuple[set[int], set[int]]:
+    """Those of these messages (a copy is what it was copied from) and generations that taught what was forgotten. A
     generation did too when a message in it did."""
     entries = FactLog.objects.filter(owner_id=owner_id, action=FactLog.Action.FORGET)
-    copied = Message.objects.filter(pk__in=message_ids, copied_from__isnull=False)
-    named = [*message_ids, *copied.values_list("copied_from", flat=True)]
+    copies = Message.objects.filter(pk__in=message_ids, copied_from__isnull=False)
+    original = dict(copies.values_list("pk", "copied_from")) if message_ids else {}
+    named = [*message_ids, *original.values()]
     of_either = Q(forgotten_messages__overlap=named) | Q(forgotten_generations__overlap=list(generation_ids))
-    if entries.filter(of_either).exists():
-        return True
-    if not generation_ids:
-        return False
-    taught = set(chain.from_iterable(entries.values_list("forgotten_messages", flat=True)))
-    within = Message.objects.filter(generation__in=generation_ids)
-    return within.filter(Q(pk__in=taught) | Q(copied_from__in=taught)).exists()
+    told = list(entries.filter(of_either).values_list("forgotten_messages", "forgotten_generations"))
+    gone = set(chain.from_iterable(messages for messages, _generations in told))
+    whole = set(chain.from_iterable(generations for _messages, generations in told)) & set(generation_ids)
+    if generation_ids:
+        taught = set(chain.from_iterable(entries.values_list("forgotten_messages", flat=True)))
+        within = Message.objects.filter(generation__in=generation_ids)
+        holding = within.filter(Q(pk__in=taught) | Q(copied_from__in=taught))
+        whole.update(holding.order_by().values_list("generation", flat=True).distinct())
+    return {pk for pk in message_ids if pk in gone or original.get(pk) in gone}, whole

@@ -99,8 +99,15 @@ def write_fact(
         thread = Thread.objects.select_related("owner").get(pk=thread.pk)
         level = Level.of_thread(thread)
         draft = clean(draft)
-        fields = {"kind": draft.kind, "aspect": draft.aspect, "tone": draft.tone, "text": draft.text}
-        proofs = evidence.check(owner_id, claims, **fields, thread=within)
+        proofs = evidence.check(
+            owner_id,
+            claims,
+            kind=draft.kind,
+            aspect=draft.aspect,
+            tone=draft.tone,
+            text=draft.text,
+            thread=within,
+        )
         for proof in proofs:
             if not can_flow(Level.of_thread(proof.thread), level):
                 raise FactRefused("The evidence is of a conversation whose words may not be seen here.")

@@ -8,15 +8,31 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
+from django.utils.functional import Promise
 from django.utils.translation import gettext_lazy as _
 
 from maxclaw.admin_base import BigTableAdmin
 from memory.admin_changes import staff_of
-from shadow import admin_comparison, admin_review
+from shadow import admin_comparison, admin_review, attempts, cancelling, runs
 from shadow.models import ProposalReview, ShadowFactProposal, ShadowRun
 from threads.admin import PrivateTextAdmin
 from threads.models import PrivateReading, Thread
 from threads.private_reading import may_read
+
+# Why a run waits, or came to nothing. What is not here is the name of an error.
+WHY: dict[str, Promise] = {
+    runs.NO_BUDGET: _("the budget for today is spent"),
+    runs.NO_MODEL: _("no model may read its category"),
+    runs.Failure.FOREIGN_CALLS: _("the model called other tools"),
+    runs.Failure.CUT: _("the answer was cut at the output limit"),
+    runs.TOO_SLOW: _("the answer took too long"),
+    runs.STOPPED: _("the server stopped"),
+    attempts.LOST: _("its worker was lost"),
+    cancelling.INTERRUPTED_BY_MAX: _("the person spoke"),
+    cancelling.ISOLATED: _("the conversation was isolated"),
+    cancelling.CATEGORY_CHANGED: _("the conversation's category changed"),
+    cancelling.DELETED: _("the conversation was deleted"),
+}
 
 
 @admin.register(ShadowRun)
@@ -33,6 +49,8 @@ class ShadowRunAdmin(BigTableAdmin):
         "path_reason",
         "model",
         "status",
+        "not_before",
+        "why",
         "cache_read_tokens",
         "output_tokens",
         "cost",
@@ -41,6 +59,10 @@ class ShadowRunAdmin(BigTableAdmin):
     list_filter = ("status", "path", "path_reason", "reason", "model")
     search_fields = ("=id", "thread__channel", "owner__username")
     list_select_related = ("owner", "thread")
+
+    @admin.display(description=_("why"), ordering="error")
+    def why(self, run: ShadowRun) -> str:
+        return str(WHY.get(run.error, run.error)) or "–"
 
     def get_urls(self) -> list[URLPattern]:
         views = {

@@ -21,6 +21,8 @@ RUN_SECONDS = 330.0
 # Longer than a run may take, so that nobody ends what somebody still works at; and by no more than storing takes, since
 # the run of a worker that died keeps its conversation and a place among those that run at once.
 CLAIM = timedelta(seconds=RUN_SECONDS + 60)
+# Calls of runs that were over before them are swept so far back.
+SWEPT = timedelta(hours=1)
 LOST = "worker-lost"
 
 Status = ShadowRun.Status
@@ -37,6 +39,8 @@ def take(run: ShadowRun) -> bool:
         "path_reason": run.path_reason,
         "model": run.model,
         "started": clock.now(),
+        "not_before": None,
+        "error": "",
     }
     try:
         with transaction.atomic():
@@ -61,9 +65,17 @@ def fail_queued(run: ShadowRun, generation: Generation | None, error: str) -> No
     )
 
 
-def give_back(run: ShadowRun) -> None:
-    """Nothing could be asked, for want of budget or of a model, so nothing failed: the next tick finds it due again."""
-    ShadowRun.objects.filter(pk=run.pk, status=Status.RUNNING, call__isnull=True).delete()
+def put_off(run: ShadowRun, until: datetime, why: str) -> None:
+    """Nothing can be asked until then, so nothing failed: the run is a queued one that waits, whether it was taken or
+    not. Where another one was queued for the conversation meanwhile, that one is as good."""
+    asked_nothing = Q(status=Status.QUEUED) | Q(status=Status.RUNNING, call__isnull=True)
+    mine = ShadowRun.objects.filter(asked_nothing, pk=run.pk)
+    reads_nothing = {"generation": None, "through_seq": None, "path": "", "path_reason": "", "model": ""}
+    try:
+        with transaction.atomic():
+            mine.update(status=Status.QUEUED, started=None, not_before=until, error=why[:200], **reads_nothing)
+    except IntegrityError:
+        mine.delete()
 
 
 def name_call(run: ShadowRun, call: ModelCall) -> bool:
@@ -74,10 +86,18 @@ def name_call(run: ShadowRun, call: ModelCall) -> bool:
 
 
 def end(run: ShadowRun, status: ShadowRun.Status, error: str = "") -> bool:
-    """Write what became of a running run, with the figures of its call. False: it is over already."""
+    """Write what became of a running run, with the figures of its call. False: it is over already. One that was
+    cancelled meanwhile gets the figures."""
     call = None if run.call is None else ModelCall.objects.filter(pk=run.call).first()
-    values = {"status": status, "error": error[:200], "ended": clock.now(), **_figures(call)}
-    return bool(ShadowRun.objects.filter(pk=run.pk, status=Status.RUNNING).update(**values))
+    figures = _figures(call)
+    values = {"status": status, "error": error[:200], "ended": clock.now(), **figures}
+    mine = ShadowRun.objects.filter(pk=run.pk)
+    if mine.filter(status=Status.RUNNING).update(**values):
+        return True
+    if figures:
+        untold = {f"{name}__isnull": True for name in figures}
+        mine.filter(status=Status.CANCELLED, **untold).update(**figures)
+    return False
 
 
 def is_paused(generation_id: int, now: datetime) -> bool:
@@ -90,12 +110,15 @@ def is_paused(generation_id: int, now: datetime) -> bool:
 
 
 def sweep(now: datetime) -> int:
-    """End the runs of workers that are gone, as failed. Returns how many."""
+    """End the runs of workers that are gone, as failed, and their calls. Returns how many runs."""
     ended = 0
     for run in ShadowRun.objects.filter(status=Status.RUNNING, started__lt=now - CLAIM):
         if run.call is not None:
             ModelCall.objects.filter(Q(outcome="") & Q(pk=run.call)).update(outcome=ModelCall.Outcome.INTERRUPTED)
         ended += end(run, Status.FAILED, LOST)
+    # And those of runs that were cancelled while their worker died.
+    lost = {"purpose": ModelCall.Purpose.SHADOW, "outcome": "", "started__lt": now - CLAIM}
+    ModelCall.objects.filter(started__gt=now - CLAIM - SWEPT, **lost).update(outcome=ModelCall.Outcome.INTERRUPTED)
     return ended
 
 

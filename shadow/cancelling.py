@@ -25,9 +25,12 @@ from threads.models import Message, Thread
 logger = logging.getLogger("maxclaw.shadow")
 
 TOPIC = "shadow-cancel"
+# For the one drain that goes on: something was queued since it looked.
+MORE_WAITS = "shadow-more-waits"
 INTERRUPTED_BY_MAX = "interrupted-by-max"
 ISOLATED = "isolated"
 CATEGORY_CHANGED = "category-changed"
+DELETED = "deleted"
 
 
 def cancel(thread_id: int, error: str = INTERRUPTED_BY_MAX) -> None:
@@ -74,10 +77,11 @@ def somebody_waits() -> bool:
 
 
 class Running:
-    """The runs of this process, by id, each a task that a ring can end."""
+    """The runs of this process, by id, each a task that a ring can end. `more` is set when something else may wait."""
 
     def __init__(self) -> None:
         self._tasks: dict[int, asyncio.Task[bool]] = {}
+        self.more = asyncio.Event()
 
     def start(self, run_id: int, work: Coroutine[Any, Any, bool]) -> "asyncio.Task[bool]":
         """Begin a run as a task that can be ended from outside."""
@@ -88,6 +92,7 @@ class Running:
 
     async def end_over(self) -> None:
         """End the tasks of runs that are over in the records, because a ring may have been missed."""
+        self.more.set()
         if not self._tasks:
             return
         ids = list(self._tasks)
@@ -96,6 +101,9 @@ class Running:
         )
         for run_id in over:
             self._end(run_id)
+
+    async def look_again(self, _payload: dict[str, Any]) -> None:
+        self.more.set()
 
     async def heard(self, payload: dict[str, Any]) -> None:
         self._end(int(payload["run"]))
@@ -117,6 +125,7 @@ async def listening() -> AsyncIterator[Running]:
     """What runs here, with an ear of its own for rings that end it."""
     running, bell = Running(), Bell()
     bell.subscribe(TOPIC, running.heard)
+    bell.subscribe(MORE_WAITS, running.look_again)
     bell.on_resync(running.end_over)
     await bell.start()
     poll = asyncio.create_task(running.poll(), name="shadow poll")

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from shadow.models import ShadowRun
-from threads.models import Thread
 
 Reason = ShadowRun.PathReason
 
@@ -49,8 +48,3 @@ def why_cold(prefix: PrefixFacts | None, now: datetime) -> ShadowRun.PathReason 
         (prefix.digest_holds, Reason.DIGEST_DIFFERS),
     )
     return next((reason for holds, reason in checks if not holds), None)
-
-
-def has_shadows(kind: str, scope: str) -> bool:
-    """Whether a conversation is read by shadows at all: never the main one, tasks, or an isolated one."""
-    return kind == Thread.Kind.WEB and scope == Thread.Scope.OPEN

@@ -112,13 +112,12 @@ def groups(steward: Iterable[Item], shadow: Iterable[Item]) -> list[Group]:
     return [group for _key, group in sorted(found.items()) if group.steward and group.shadow]
 
 
-def pieces(group: Group) -> list[Group]:
-    """The group in pieces of at most GROUP_SIDE_MAX items a side, so that each two items meet in exactly one."""
+def pieces(group: Group, most: int = GROUP_SIDE_MAX) -> list[Group]:
+    """The group in pieces of at most `most` items a side, so that each two items meet in exactly one."""
     return [
-        Group(group.owner_id, group.categories, group.steward[left : left + GROUP_SIDE_MAX], shadow)
-        for left in range(0, len(group.steward), GROUP_SIDE_MAX)
-        for right in range(0, len(group.shadow), GROUP_SIDE_MAX)
-        for shadow in [group.shadow[right : right + GROUP_SIDE_MAX]]
+        Group(group.owner_id, group.categories, group.steward[left : left + most], group.shadow[right : right + most])
+        for left in range(0, len(group.steward), most)
+        for right in range(0, len(group.shadow), most)
     ]
 
 

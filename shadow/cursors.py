@@ -67,7 +67,7 @@ def is_missing() -> bool:
 
 
 def readable_threads() -> QuerySet[Thread]:
-    """Conversations that shadows read: `choosing.has_shadows`, and not deleted."""
+    """Conversations that shadows read: never the main one, tasks or an isolated one, and none that is deleted."""
     return Thread.objects.filter(kind=Thread.Kind.WEB, scope=Thread.Scope.OPEN, deleted__isnull=True)
 
 

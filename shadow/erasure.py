@@ -41,6 +41,7 @@ def export(user: User) -> Iterator[dict[str, Any]]:
             "model": run.model,
             "status": run.status,
             "error": run.error,
+            "not_before": run.not_before and run.not_before.isoformat(),
             "through_seq": run.through_seq,
             "call": run.call,
             "input_tokens": run.input_tokens,

@@ -4,16 +4,17 @@ A shadow run asks a conversation's own context what is worth remembering. It wri
 steward writes memory, never a fact. What the database itself refuses is listed in `shadow/rules.py`.
 """
 
+from typing import TypeAlias
+
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
 from django.utils.translation import gettext_lazy as _
 
 from maxclaw import clock
+from memory.fact_models import evidence_constraints
 from memory.models import Fact, FactEvidence
 from threads.models import Generation, Message, Thread
-
-ONE_SOURCE = Q(message__isnull=True, generation__isnull=False) | Q(message__isnull=False, generation__isnull=True)
 
 
 class ShadowActivation(models.Model):
@@ -32,12 +33,17 @@ class ShadowActivation(models.Model):
         return f"from m:{self.through_seq}"
 
 
+class ReadFrom(models.TextChoices):
+    """From where a conversation was read when its cursor was made."""
+
+    STEWARD = "steward", _("where the steward was")
+    ENABLED = "enabled", _("where the conversation was")
+
+
 class ShadowCursor(models.Model):
     """That a conversation is read by shadows, and what was taken as read when it began to be."""
 
-    class Initialization(models.TextChoices):
-        STEWARD = "steward", _("where the steward was")
-        ENABLED = "enabled", _("where the conversation was")
+    Initialization: TypeAlias = ReadFrom
 
     thread = models.OneToOneField(Thread, primary_key=True, on_delete=models.CASCADE, related_name="shadow_cursor")
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
@@ -47,6 +53,11 @@ class ShadowCursor(models.Model):
     class Meta:
         verbose_name = _("shadow cursor")
         verbose_name_plural = _("shadow cursors")
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(initialization__in=ReadFrom.values), name="shadowcursor_of_known_initialization"
+            )
+        ]
 
     def __str__(self) -> str:
         return f"cursor of {self.thread_id}"
@@ -73,41 +84,58 @@ class ShadowBaseline(models.Model):
         return f"baseline of {self.generation_id}"
 
 
+class RunReason(models.TextChoices):
+    """What a run is queued for."""
+
+    IDLE_OR_ENDED = "idle-or-ended", _("the conversation rested or ended")
+    TURN_BOUNDARY = "turn-boundary", _("a turn ended")
+    TURN_FAILED = "turn-failed", _("a turn failed")
+    WAITING_MAX = "waiting-max", _("a question card is open")
+    TASK_ENDED = "task-ended", _("a task ended")
+    GENERATION_ENDED = "generation-ended", _("a generation ended")
+    THREAD_ARCHIVED = "thread-archived", _("the conversation was archived")
+    THREAD_ENDED = "thread-ended", _("the conversation ended")
+
+
+class RunPath(models.TextChoices):
+    """Whether a question follows the conversation's own last request."""
+
+    HOT = "hot", _("hot")
+    COLD = "cold", _("cold")
+
+
+class WhyCold(models.TextChoices):
+    """Why it does not."""
+
+    NO_PREFIX = "no-prefix", _("there is no request to follow")
+    INCOMPLETE_ANSWER = "incomplete-answer", _("the last answer was cut short")
+    EARLIER_CUT = "earlier-cut", _("words left the context since")
+    EXPIRED = "expired", _("the cache ran out")
+    NOTHING_CACHED = "nothing-cached", _("the provider cached nothing")
+    TOOL_MISSING = "tool-missing", _("the request had no tool for proposals")
+    MODEL_CHANGED = "model-changed", _("model, effort or thinking changed")
+    CATEGORY_CHANGED = "category-changed", _("the model may not read this category")
+    DIGEST_DIFFERS = "digest-differs", _("the record gives another request than was sent")
+
+
+class RunStatus(models.TextChoices):
+    """How far a run is."""
+
+    QUEUED = "queued", _("queued")
+    RUNNING = "running", _("running")
+    COMPLETED = "completed", _("completed")
+    FAILED = "failed", _("failed")
+    CANCELLED = "cancelled", _("cancelled")
+
+
 class ShadowRun(models.Model):
     """One question to a shadow: queued by a trigger, run by a worker. `path_reason` says why it was not hot; the
-    figures are of its newest call, whose id is `call`."""
+    figures are of its newest call, whose id is `call`; those of a run that was cancelled come when its request ends."""
 
-    class Reason(models.TextChoices):
-        IDLE_OR_ENDED = "idle-or-ended", _("the conversation rested or ended")
-        TURN_BOUNDARY = "turn-boundary", _("a turn ended")
-        TURN_FAILED = "turn-failed", _("a turn failed")
-        WAITING_MAX = "waiting-max", _("a question card is open")
-        TASK_ENDED = "task-ended", _("a task ended")
-        GENERATION_ENDED = "generation-ended", _("a generation ended")
-        THREAD_ARCHIVED = "thread-archived", _("the conversation was archived")
-        THREAD_ENDED = "thread-ended", _("the conversation ended")
-
-    class Path(models.TextChoices):
-        HOT = "hot", _("hot")
-        COLD = "cold", _("cold")
-
-    class PathReason(models.TextChoices):
-        NO_PREFIX = "no-prefix", _("there is no request to follow")
-        INCOMPLETE_ANSWER = "incomplete-answer", _("the last answer was cut short")
-        EARLIER_CUT = "earlier-cut", _("words left the context since")
-        EXPIRED = "expired", _("the cache ran out")
-        NOTHING_CACHED = "nothing-cached", _("the provider cached nothing")
-        TOOL_MISSING = "tool-missing", _("the request had no tool for proposals")
-        MODEL_CHANGED = "model-changed", _("model, effort or thinking changed")
-        CATEGORY_CHANGED = "category-changed", _("the model may not read this category")
-        DIGEST_DIFFERS = "digest-differs", _("the record gives another request than was sent")
-
-    class Status(models.TextChoices):
-        QUEUED = "queued", _("queued")
-        RUNNING = "running", _("running")
-        COMPLETED = "completed", _("completed")
-        FAILED = "failed", _("failed")
-        CANCELLED = "cancelled", _("cancelled")
+    Reason: TypeAlias = RunReason
+    Path: TypeAlias = RunPath
+    PathReason: TypeAlias = WhyCold
+    Status: TypeAlias = RunStatus
 
     thread = models.ForeignKey(Thread, on_delete=models.CASCADE, related_name="shadow_runs")
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
@@ -117,7 +145,10 @@ class ShadowRun(models.Model):
     path_reason = models.CharField(max_length=20, choices=PathReason, blank=True, default="")
     model = models.CharField(max_length=100, blank=True, default="", help_text=_("name in the catalog"))
     status = models.CharField(max_length=10, choices=Status, default=Status.QUEUED)
-    error = models.CharField(max_length=200, blank=True, default="", help_text=_("why it failed or was cancelled"))
+    not_before = models.DateTimeField(_("not before"), null=True, help_text=_("nothing can be asked before"))
+    error = models.CharField(
+        max_length=200, blank=True, default="", help_text=_("why it waits, failed or was cancelled")
+    )
     through_seq = models.BigIntegerField(null=True, help_text=_("id of the last message that was read"))
     call = models.BigIntegerField(null=True, help_text=_("id of the model call"))
     input_tokens = models.IntegerField(null=True)
@@ -141,6 +172,18 @@ class ShadowRun(models.Model):
             ),
             models.UniqueConstraint(
                 fields=["thread"], condition=Q(status="running"), name="shadowrun_one_running_per_thread"
+            ),
+            models.CheckConstraint(
+                condition=Q(
+                    status__in=RunStatus.values,
+                    reason__in=RunReason.values,
+                    path__in=["", *RunPath.values],
+                    path_reason__in=["", *WhyCold.values],
+                ),
+                name="shadowrun_of_known_kinds",
+            ),
+            models.CheckConstraint(
+                condition=Q(not_before__isnull=True) | Q(status="queued"), name="shadowrun_waits_while_queued"
             ),
             models.CheckConstraint(
                 condition=Q(status__in=["queued", "running"], ended__isnull=True)
@@ -247,19 +290,9 @@ class ShadowProposalEvidence(models.Model):
         verbose_name = _("evidence of a shadow proposal")
         verbose_name_plural = _("evidence of shadow proposals")
         constraints = [
-            models.CheckConstraint(condition=ONE_SOURCE, name="proposalevidence_one_source"),
+            *evidence_constraints("proposalevidence", of="proposal"),
             models.CheckConstraint(
                 condition=Q(kind__in=FactEvidence.Kind.values), name="proposalevidence_of_known_kind"
-            ),
-            models.CheckConstraint(
-                condition=Q(kind="max-accepted", accepted_by__isnull=False, message__isnull=False)
-                | (~Q(kind="max-accepted") & Q(accepted_by__isnull=True)),
-                name="proposalevidence_accepted_says_where",
-            ),
-            models.UniqueConstraint(
-                fields=["proposal", "kind", "message", "generation", "accepted_by"],
-                nulls_distinct=False,
-                name="proposalevidence_once",
             ),
         ]
 

@@ -7,8 +7,8 @@ conversation's Viewer; the database. Each item stands or falls by itself. What f
 import contextlib
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.db import DatabaseError, connection, transaction
@@ -18,7 +18,8 @@ from jsonschema.exceptions import best_match
 from agent.policy import SHADOW_TOOL
 from llm.events import Answer
 from maxclaw.text import head
-from memory import evidence, forgotten, secrets
+from memory import cited_rows, evidence, forgotten, secrets
+from memory.cited_rows import CitedRows
 from memory.claims import Claim, parse
 from memory.evidence import Proof
 from memory.fact_drafts import FactDraft, check_no_secret, clean, dated, fingerprint_of
@@ -66,69 +67,144 @@ def read(answer: Answer) -> Read:
     return Read(items[:ITEMS_MAX], foreign, proposed)
 
 
-def without_forgotten(items: Sequence[Any], owner_id: int, facts: Mapping[int, str]) -> list[Any]:
+@dataclass(frozen=True)
+class Candidate:
+    """An item as far as it can be judged by itself. `cites` is its evidence, as far as that can be read. `error`: what
+    does not hold of its form; then there is no draft. `replaces` is the tag and number of what it takes the place
+    of."""
+
+    item: Any
+    cites: tuple[Claim, ...] = ()
+    draft: FactDraft | None = None
+    replaces: tuple[str, int] | None = None
+    error: str = ""
+
+    def said(self, name: str) -> str:
+        """A text of the item as written; blank where there is none."""
+        value = self.item.get(name) if isinstance(self.item, dict) else None
+        return value if isinstance(value, str) else ""
+
+
+def candidates(items: Iterable[Any]) -> list[Candidate]:
+    """The items by the first check, that of their form, which looks at no row."""
+    return [_candidate(item) for item in items]
+
+
+def without_forgotten(found: Sequence[Candidate], owner_id: int, facts: Mapping[int, str]) -> list[Candidate]:
     """The items but those that say or would replace a fact that was there, by its id with its fingerprint, and is not
     any more, and those that cite what taught a forgotten fact, and so may say it in other words: nothing of them is
     kept, not even as rejected. In a transaction that holds the owner's facts."""
     there = set(Fact.objects.filter(owner_id=owner_id).values_list("pk", flat=True))
     gone = {pk: fingerprint for pk, fingerprint in facts.items() if pk not in there}
     words, ids = set(gone.values()), {f"f:{pk}" for pk in gone}
+    messages, generations = forgotten.taught_by(
+        owner_id,
+        {pk for one in found for claim in one.cites for pk in claim.message_ids},
+        {claim.generation_id for one in found for claim in one.cites if claim.generation_id is not None},
+    )
 
-    def speaks_of_it(item: Any) -> bool:
-        said = item if isinstance(item, dict) else {}
-        if fingerprint_of(_text(said, "text")) in words or _text(said, "replaces").strip() in ids:
+    def speaks_of_it(one: Candidate) -> bool:
+        if fingerprint_of(one.said("text")) in words or one.said("replaces").strip() in ids:
             return True
-        cited = list(_cited(said))
-        messages = {pk for claim in cited for pk in claim.message_ids}
-        return forgotten.taught_by(owner_id, messages, {c.generation_id for c in cited if c.generation_id is not None})
+        return any(
+            claim.generation_id in generations or not messages.isdisjoint(claim.message_ids) for claim in one.cites
+        )
 
-    return [item for item in items if not speaks_of_it(item)]
-
-
-def store(run: ShadowRun, thread: Thread, items: Iterable[Any]) -> list[ShadowFactProposal]:
-    """A row for each item, in the caller's transaction. The thread is locked against changes of its level, and is not
-    isolated."""
-    return [_store(run, thread, position, item) for position, item in enumerate(items)]
+    return [one for one in found if not speaks_of_it(one)]
 
 
-@dataclass
-class _Checked:
-    draft: FactDraft
-    proofs: list[Proof]
-    replaces: dict[str, int]
-
-
-def _store(run: ShadowRun, thread: Thread, position: int, item: Any) -> ShadowFactProposal:
+def store(run: ShadowRun, thread: Thread, found: Sequence[Candidate]) -> list[ShadowFactProposal]:
+    """A row for each item, in the caller's transaction: however many there are, they are judged and written by the same
+    few statements. The thread is locked against changes of its level, and is not isolated."""
+    judged = _judged(thread, found)
+    rows = [_row(run, thread, position, one) for position, one in enumerate(judged)]
     try:
-        # A refusal of the database's takes back this item's rows alone.
-        with transaction.atomic():
-            checked = _check(thread, item)
-            return _valid(run, thread, position, item, checked)
-    except FactRefused as refusal:
-        error = str(refusal)
-    except DatabaseError as refusal:
-        error = f"The database refused it: {type(refusal).__name__}."
-    return _rejected(run, thread, position, item, error)
+        _write(rows)
+    except DatabaseError:
+        # Only what the database refuses is to fall: each by itself.
+        rows = [_written_alone(run, thread, position, one) for position, one in enumerate(judged)]
+    return [proposal for proposal, _evidence in rows]
 
 
-def _check(thread: Thread, item: Any) -> _Checked:
-    """Raises FactRefused with what does not hold."""
+@dataclass(frozen=True)
+class _Judged:
+    """An item with what the rows say of it; `cites` is all of its evidence that there is to keep."""
+
+    candidate: Candidate
+    draft: FactDraft | None
+    cites: list[Claim]
+    error: str
+
+
+_Row = tuple[ShadowFactProposal, list[ShadowProposalEvidence]]
+
+
+def _candidate(item: Any) -> Candidate:
     problem = best_match(_ITEM.iter_errors(item))
     if problem is not None:
         place = ".".join(str(part) for part in problem.absolute_path)
-        raise FactRefused(f"Not as the tool says{f', at {place}' if place else ''}: {head(problem.message, 300)}")
-    draft = clean(
-        FactDraft(
-            text=item["text"],
-            kind=item["kind"],
-            aspect=item.get("aspect", ""),
-            applies_to=item.get("applies_to", ""),
-            tone=item["tone"],
+        sentence = f"Not as the tool says{f', at {place}' if place else ''}: {head(problem.message, 300)}"
+        return Candidate(item, _readable(item), error=sentence)
+    try:
+        draft = clean(
+            FactDraft(
+                text=item["text"],
+                kind=item["kind"],
+                aspect=item.get("aspect", ""),
+                applies_to=item.get("applies_to", ""),
+                tone=item["tone"],
+            )
         )
-    )
-    claims = [parse(raw) for raw in item["evidence"]]
+        claims = tuple(parse(raw) for raw in item["evidence"])
+        return Candidate(item, claims, draft, _replaced(item.get("replaces")))
+    except FactRefused as refusal:
+        return Candidate(item, _readable(item), error=str(refusal))
+
+
+def _replaced(value: str | None) -> tuple[str, int] | None:
+    """Raises FactRefused."""
+    if value is None:
+        return None
+    found = _REPLACES.fullmatch(value)
+    if found is None:
+        raise FactRefused("replaces is the id of a fact (f:) or of a proposal (p:) that was shown.")
+    return found.group(1), int(found.group(2))
+
+
+def _judged(thread: Thread, found: Sequence[Candidate]) -> list[_Judged]:
+    """The second check, by the rows that the items cite and replace."""
+    rows = cited_rows.read(thread.owner_id, [claim for one in found if one.draft for claim in one.cites])
+    shown = _replaceable(thread, {one.replaces for one in found if one.replaces is not None})
+    judged = []
+    for one in found:
+        if one.draft is None:
+            judged.append(_Judged(one, None, [], one.error))
+            continue
+        try:
+            draft, proofs = _proved(thread, one.draft, one.cites, rows)
+            if one.replaces is not None and one.replaces not in shown:
+                what = {"f": "fact", "p": "proposal"}[one.replaces[0]]
+                raise FactRefused(f"There is no {what} {one.replaces[1]} to replace.")
+        except FactRefused as refusal:
+            judged.append(_Judged(one, None, [], str(refusal)))
+        else:
+            judged.append(_Judged(one, draft, [_claim_of(proof) for proof in proofs], ""))
+    return _with_what_there_is(thread, judged)
+
+
+def _proved(
+    thread: Thread, draft: FactDraft, claims: Sequence[Claim], rows: CitedRows
+) -> tuple[FactDraft, list[Proof]]:
+    """Raises FactRefused with what does not hold."""
     proofs = evidence.check(
-        thread.owner_id, claims, kind=draft.kind, aspect=draft.aspect, tone=draft.tone, text=draft.text, thread=thread
+        thread.owner_id,
+        claims,
+        kind=draft.kind,
+        aspect=draft.aspect,
+        tone=draft.tone,
+        text=draft.text,
+        thread=thread,
+        rows=rows,
     )
     for proof in proofs:
         for row in (proof.message, proof.accepted_by):
@@ -136,29 +212,77 @@ def _check(thread: Thread, item: Any) -> _Checked:
                 raise FactRefused(f"message {row.pk} was copied from another conversation.")
     draft = dated(draft, proofs[0].said, thread.owner)
     check_no_secret(draft)
-    return _Checked(draft, proofs, _replaced(thread, item.get("replaces")))
+    return draft, proofs
 
 
-def _replaced(thread: Thread, value: str | None) -> dict[str, int]:
-    """What an item replaces, as fields of its row. Raises FactRefused."""
-    if value is None:
-        return {}
-    found = _REPLACES.fullmatch(value)
-    if found is None:
-        raise FactRefused("replaces is the id of a fact (f:) or of a proposal (p:) that was shown.")
-    number = int(found.group(2))
-    if found.group(1) == "f":
-        if not visible_facts(Viewer.of_thread(thread)).filter(pk=number, status=Fact.Status.ACTIVE).exists():
-            raise FactRefused(f"There is no fact {number} to replace.")
-        return {"replaces_fact_id": number}
-    if not ShadowFactProposal.objects.filter(pk=number, thread=thread, validation_error="").exists():
-        raise FactRefused(f"There is no proposal {number} to replace.")
-    return {"replaces_proposal_id": number}
+def _claim_of(proof: Proof) -> Claim:
+    """What is kept of a proof: of a copy, the original."""
+    return Claim(
+        proof.kind, *(None if row is None else row.pk for row in (proof.message, proof.generation, proof.accepted_by))
+    )
 
 
-def _valid(run: ShadowRun, thread: Thread, position: int, item: Any, checked: _Checked) -> ShadowFactProposal:
-    draft = checked.draft
-    proposal = ShadowFactProposal.objects.create(
+def _replaceable(thread: Thread, named: Set[tuple[str, int]]) -> set[tuple[str, int]]:
+    """Those facts and proposals, as tag and number, that the conversation may see and that stand."""
+    facts = {number for tag, number in named if tag == "f"}
+    proposals = {number for tag, number in named if tag == "p"}
+    seen = visible_facts(Viewer.of_thread(thread)).filter(pk__in=facts, status=Fact.Status.ACTIVE)
+    held = ShadowFactProposal.objects.filter(pk__in=proposals, thread=thread, validation_error="")
+    found = {("f", pk) for pk in seen.values_list("pk", flat=True)} if facts else set()
+    return found | ({("p", pk) for pk in held.values_list("pk", flat=True)} if proposals else set())
+
+
+def _with_what_there_is(thread: Thread, judged: Sequence[_Judged]) -> list[_Judged]:
+    """The same, with what rejected items cite of rows of the owner's that there are, for whoever looks at them. Not of
+    an island: words of one are seen nowhere else."""
+    cited = {place: list(dict.fromkeys(one.candidate.cites)) for place, one in enumerate(judged) if one.draft is None}
+    claims = [claim for listed in cited.values() for claim in listed]
+    there = {"owner_id": thread.owner_id, "thread__scope": Thread.Scope.OPEN}
+    messages = Message.objects.filter(pk__in={pk for claim in claims for pk in claim.message_ids}, **there)
+    generations = Generation.objects.filter(pk__in={claim.generation_id for claim in claims}, **there)
+    known = set(messages.values_list("pk", flat=True)) if claims else set()
+    whole = set(generations.values_list("pk", flat=True)) if claims else set()
+    return [
+        replace(
+            one,
+            cites=[
+                claim
+                for claim in cited.get(place, one.cites)
+                if place not in cited
+                or (
+                    known.issuperset(claim.message_ids)
+                    and (claim.generation_id is None or claim.generation_id in whole)
+                )
+            ],
+        )
+        for place, one in enumerate(judged)
+    ]
+
+
+def _readable(item: Any) -> tuple[Claim, ...]:
+    """The evidence of an item, as far as it can be read."""
+    listed = item.get("evidence") if isinstance(item, dict) else None
+    claims = []
+    for raw in listed if isinstance(listed, list) else []:
+        with contextlib.suppress(FactRefused):
+            claims.append(parse(raw))
+    return tuple(claims)
+
+
+def _row(run: ShadowRun, thread: Thread, position: int, judged: _Judged) -> _Row:
+    """What is to be written of an item."""
+    candidate, draft = judged.candidate, judged.draft
+    if draft is None:
+        text = secrets.redact(" ".join(candidate.said("text").split()))[:RAW_MAX_CHARS]
+        draft = FactDraft(
+            text=text,
+            kind=_one_of(candidate, "kind", Fact.Kind.values),
+            aspect=_one_of(candidate, "aspect", Fact.Aspect.values),
+            applies_to=secrets.redact(candidate.said("applies_to"))[:RAW_MAX_CHARS],
+            tone=_one_of(candidate, "tone", Fact.Tone.values),
+        )
+    replaced = None if judged.error else candidate.replaces
+    proposal = ShadowFactProposal(
         run=run,
         thread=thread,
         owner_id=thread.owner_id,
@@ -168,83 +292,46 @@ def _valid(run: ShadowRun, thread: Thread, position: int, item: Any, checked: _C
         aspect=draft.aspect,
         applies_to=draft.applies_to,
         tone=draft.tone,
-        fingerprint=fingerprint_of(draft.text),
-        raw=_raw(item),
+        replaces_fact_id=replaced[1] if replaced and replaced[0] == "f" else None,
+        replaces_proposal_id=replaced[1] if replaced and replaced[0] == "p" else None,
+        fingerprint=fingerprint_of(draft.text) if draft.text else "",
+        validation_error=head(secrets.redact(judged.error), ERROR_MAX_CHARS),
+        raw=_raw(candidate.item),
         category=thread.category,
-        **checked.replaces,
     )
-    ShadowProposalEvidence.objects.bulk_create(
+    return proposal, [
         ShadowProposalEvidence(
             proposal=proposal,
             owner_id=thread.owner_id,
-            kind=proof.kind,
-            message=proof.message,
-            generation=proof.generation,
-            accepted_by=proof.accepted_by,
+            kind=claim.kind,
+            message_id=claim.message_id,
+            generation_id=claim.generation_id,
+            accepted_by_id=claim.accepted_by,
         )
-        for proof in checked.proofs
-    )
-    # Deferred rules speak now, while this item alone can be taken back.
-    connection.check_constraints()
-    return proposal
+        for claim in judged.cites
+    ]
 
 
-def _rejected(run: ShadowRun, thread: Thread, position: int, item: Any, error: str) -> ShadowFactProposal:
-    said = item if isinstance(item, dict) else {}
-    text = secrets.redact(" ".join(_text(said, "text").split()))[:RAW_MAX_CHARS]
-    proposal = ShadowFactProposal.objects.create(
-        run=run,
-        thread=thread,
-        owner_id=thread.owner_id,
-        position=position,
-        text=text,
-        kind=_one_of(said, "kind", Fact.Kind.values),
-        aspect=_one_of(said, "aspect", Fact.Aspect.values),
-        applies_to=secrets.redact(_text(said, "applies_to"))[:RAW_MAX_CHARS],
-        tone=_one_of(said, "tone", Fact.Tone.values),
-        fingerprint=fingerprint_of(text) if text else "",
-        validation_error=head(secrets.redact(error), ERROR_MAX_CHARS),
-        raw=_raw(item),
-        category=thread.category,
-    )
-    _keep_what_there_is(proposal, thread, said)
-    return proposal
+def _write(rows: Sequence[_Row]) -> None:
+    """The third check, the database's. Raises DatabaseError, nothing written."""
+    with transaction.atomic():
+        ShadowFactProposal.objects.bulk_create([proposal for proposal, _evidence in rows])
+        ShadowProposalEvidence.objects.bulk_create([piece for _proposal, pieces in rows for piece in pieces])
+        # Deferred rules speak now, while what they refuse can be taken back.
+        connection.check_constraints()
 
 
-def _keep_what_there_is(proposal: ShadowFactProposal, thread: Thread, said: dict[str, Any]) -> None:
-    """Those rows of the owner's that a rejected item cites and that there are, for whoever looks at it."""
-    for claim in _cited(said):
-        cited = claim.message_ids
-        # Not of an island: words of one are seen nowhere else.
-        open_threads = {"owner_id": thread.owner_id, "thread__scope": Thread.Scope.OPEN}
-        if Message.objects.filter(pk__in=cited, **open_threads).count() < len(set(cited)):
-            continue
-        if (
-            claim.generation_id is not None
-            and not Generation.objects.filter(pk=claim.generation_id, **open_threads).exists()
-        ):
-            continue
-        ShadowProposalEvidence.objects.bulk_create(
-            [
-                ShadowProposalEvidence(
-                    proposal=proposal,
-                    owner_id=thread.owner_id,
-                    kind=claim.kind,
-                    message_id=claim.message_id,
-                    generation_id=claim.generation_id,
-                    accepted_by_id=claim.accepted_by,
-                )
-            ],
-            ignore_conflicts=True,
-        )
-
-
-def _cited(said: dict[str, Any]) -> Iterator[Claim]:
-    """What an item cites, as far as it can be read."""
-    rows = said.get("evidence")
-    for raw in rows if isinstance(rows, list) else []:
-        with contextlib.suppress(FactRefused):
-            yield parse(raw)
+def _written_alone(run: ShadowRun, thread: Thread, position: int, judged: _Judged) -> _Row:
+    row = _row(run, thread, position, judged)
+    try:
+        _write([row])
+    except DatabaseError as refusal:
+        if judged.error:
+            raise
+        error = f"The database refused it: {type(refusal).__name__}."
+        row = _row(run, thread, position, replace(judged, draft=None, error=error))
+        _write([row])
+    return row
 
 
 def _raw(item: Any) -> Any:
@@ -252,10 +339,6 @@ def _raw(item: Any) -> Any:
     return secrets.redact_leaves(item if len(text) <= RAW_MAX_CHARS else head(text, RAW_MAX_CHARS))
 
 
-def _text(said: dict[str, Any], name: str) -> str:
-    value = said.get(name)
-    return value if isinstance(value, str) else ""
-
-
-def _one_of(said: dict[str, Any], name: str, values: Sequence[str]) -> str:
-    return said[name] if said.get(name) in values else ""
+def _one_of(candidate: Candidate, name: str, values: Sequence[str]) -> str:
+    said = candidate.said(name)
+    return said if said in values else ""

@@ -19,6 +19,7 @@ TRIGGERS: dict[str, Promise] = {
 RULES: dict[str, Promise] = {
     **TRIGGERS,
     "shadowactivation_single_row": _("Shadows begin once."),
+    "shadowcursor_of_known_initialization": _("A shadow cursor says from where it began, in one of two ways."),
     "shadowcursor_owner_is_the_threads": _("A shadow cursor belongs to the owner of its conversation."),
     "shadowbaseline_not_negative": _("A baseline is the id of a message, or 0."),
     "shadowbaseline_owner_is_the_threads": _("A shadow baseline belongs to the owner of its conversation."),
@@ -27,6 +28,8 @@ RULES: dict[str, Promise] = {
     "shadowrun_generation_of_its_thread": _("A shadow run reads a generation of its own conversation."),
     "shadowrun_one_queued_per_thread": _("One shadow run of a conversation waits at a time."),
     "shadowrun_one_running_per_thread": _("One shadow run of a conversation goes on at a time."),
+    "shadowrun_of_known_kinds": _("A shadow run has a status, a reason and a path that there are."),
+    "shadowrun_waits_while_queued": _("Only a queued shadow run waits for a moment."),
     "shadowrun_end_has_time": _("A shadow run that is over says when it ended."),
     "shadowrun_cold_says_why": _("A cold shadow run, and no other, says why it was not hot."),
     "shadowrun_reads_something": _("A shadow run that goes on or is completed says what it reads, and how."),

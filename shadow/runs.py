@@ -9,8 +9,9 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TypeVar
 
@@ -29,16 +30,19 @@ from shadow import asking, attempts, cancelling, known, material, proposals, que
 from shadow.cancelling import INTERRUPTED_BY_MAX
 from shadow.material import Material
 from shadow.models import ShadowRun
+from shadow.proposals import Candidate
 from threads.models import Thread
 
 logger = logging.getLogger("maxclaw.shadow")
 
-AT_ONCE = 16
-# No run is begun after this; what is left waits for the next tick.
-DRAIN_SECONDS = 120.0
 # So often a run that stores what was proposed makes room for others, and so long.
 GIVES_WAY = 50
 GIVES_WAY_SECONDS = 0.02
+# Why a queued run waits.
+NO_BUDGET, NO_MODEL = "no-budget", "no-model"
+TOO_SLOW, STOPPED = "too-slow", "stopped"
+# No model may read the category: it takes another catalog, and so a server that starts anew.
+NO_MODEL_FOR = timedelta(hours=1)
 
 Status = ShadowRun.Status
 Item = TypeVar("Item")
@@ -51,31 +55,11 @@ class Failure(StrEnum):
     CUT = "cut"
 
 
-async def drain(waiting: Callable[[int, set[int]], list[int]], seconds: float = DRAIN_SECONDS) -> int:
-    """Run what waits, AT_ONCE at a time in one event loop, until nothing waits, and begin nothing after `seconds`.
-    `waiting(limit, seen)` names queued runs. Returns how many were run."""
-    done = 0
-    deadline = clock.monotonic() + seconds
-    seen: set[int] = set()
-    spent: set[int] = set()  # owners whose budget for today is
-    async with cancelling.listening() as running:
-        tasks: set[asyncio.Task[bool]] = set()
-        while True:
-            room = AT_ONCE - len(tasks) if clock.monotonic() < deadline else 0
-            fresh = await in_database(waiting, room, seen) if room else []
-            for run_id in fresh:
-                seen.add(run_id)
-                tasks.add(running.start(run_id, perform(run_id, spent)))
-            if not tasks:
-                return done
-            ended, tasks = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-            done += sum(not task.cancelled() and task.exception() is None and task.result() for task in ended)
-
-
-async def perform(run_id: int, spent: set[int] | None = None) -> bool:
+async def perform(run_id: int, spent: dict[int, datetime] | None = None) -> bool:
     """One queued run, from its taking to its end. Returns whether a model was asked. Raises nothing but CancelledError,
-    with which the run is over. Of owners in `spent` nothing is asked; one whose budget turns out to be is added."""
-    spent = set() if spent is None else spent
+    with which the run is over. Of owners in `spent` nothing is asked until the moment given there; one whose budget
+    turns out to be spent is added."""
+    spent = {} if spent is None else spent
     try:
         taken = await in_database(_take, run_id, spent)
     except Exception as error:
@@ -96,14 +80,14 @@ async def perform(run_id: int, spent: set[int] | None = None) -> bool:
         await in_database(finish, run, made_of, answer)
     except asyncio.CancelledError:
         # Whoever cancelled it wrote so; a server that goes down did not.
-        await asyncio.shield(in_database(attempts.end, run, Status.CANCELLED, "stopped"))
+        await asyncio.shield(in_database(attempts.end, run, Status.CANCELLED, STOPPED))
         raise
     except asking.RunIsOver:
         await in_database(attempts.end, run, Status.CANCELLED, cancelling.CATEGORY_CHANGED)
         return False
-    except budgets.BudgetExhausted:
-        spent.add(run.owner_id)
-        await in_database(attempts.give_back, run)
+    except budgets.BudgetExhausted as error:
+        spent[run.owner_id] = error.until
+        await in_database(attempts.put_off, run, error.until, NO_BUDGET)
         return False
     except (ModelError, TimeoutError) as error:
         await in_database(attempts.end, run, Status.FAILED, _short(error))
@@ -113,20 +97,23 @@ async def perform(run_id: int, spent: set[int] | None = None) -> bool:
     return True
 
 
-def _take(run_id: int, spent: Collection[int] = ()) -> tuple[ShadowRun, Material] | None:
-    """Choose what a queued run reads and how, and make it a running one. None: there is nothing to read, no model may
-    read it, or somebody else took it."""
+def _take(run_id: int, spent: Mapping[int, datetime] | None = None) -> tuple[ShadowRun, Material] | None:
+    """Choose what a queued run reads and how, and make it a running one. None: there is nothing to read, nothing to pay
+    for it with, no model that may read it, or somebody else took it."""
     run = ShadowRun.objects.filter(pk=run_id, status=Status.QUEUED).first()
     if run is None:
         return None
-    if run.owner_id in spent or cancelling.words_wait(run.thread_id):
-        # The request would be built in vain: nothing can be paid for, or the person goes first.
-        attempts.drop(run)
+    if cancelling.words_wait(run.thread_id):
+        attempts.drop(run)  # the person goes first
+        return None
+    if spent and run.owner_id in spent:
+        attempts.put_off(run, spent[run.owner_id], NO_BUDGET)  # its request would be built in vain
         return None
     try:
         made_of = material.gather(run.thread_id)
     except router.NoModelForCategory:
-        made_of = None
+        attempts.put_off(run, clock.now() + NO_MODEL_FOR, NO_MODEL)
+        return None
     if made_of is None:
         if not Thread.objects.filter(pk=run.thread_id, state=Thread.State.RUNNING).exists():
             attempts.drop(run)
@@ -150,24 +137,34 @@ def _not_taken(run_id: int, error: str) -> None:
 
 
 class _SomebodyWaits(Exception):
-    """Somebody wants the conversation that is held while proposals are stored."""
+    """Somebody wants the conversation that is held while proposals are stored or become facts."""
 
 
 def finish(run: ShadowRun, made_of: Material, answer: Answer) -> None:
     """Store what was proposed and end the run, in one transaction that reads its state again under a lock. A run that
     was cancelled meanwhile keeps nothing, and so does one whose person spoke and was not acted on yet. Who wants the
-    conversation meanwhile gets it after one item at most, and it is all done anew behind them."""
+    conversation meanwhile gets it once the proposals are written, or after one fact, and it is all done anew behind
+    them."""
     said = proposals.read(answer)
+    found = proposals.candidates(said.items)  # what takes no row is judged before the conversation is held
     for left in reversed(range(GIVES_WAY)):
         try:
-            _finish(run, made_of, answer, said, gives_way=left > 0)
+            _finish(run, made_of, answer, said, found, gives_way=left > 0)
             return
         except _SomebodyWaits:
             # A lock that was let go is not handed over: whoever asks first has it.
             time.sleep(GIVES_WAY_SECONDS)
 
 
-def _finish(run: ShadowRun, made_of: Material, answer: Answer, said: proposals.Read, *, gives_way: bool) -> None:
+def _finish(
+    run: ShadowRun,
+    made_of: Material,
+    answer: Answer,
+    said: proposals.Read,
+    found: Sequence[Candidate],
+    *,
+    gives_way: bool,
+) -> None:
     with transaction.atomic():
         try:
             # The conversation first, as whoever makes it stricter or erases it does.
@@ -178,10 +175,11 @@ def _finish(run: ShadowRun, made_of: Material, answer: Answer, said: proposals.R
             return
         state = ShadowRun.objects.select_for_update().filter(pk=run.pk).values_list("status", flat=True).first()
         if state != Status.RUNNING:
+            attempts.end(run, Status.CANCELLED)
             return
         thread = Thread.objects.select_related("owner").get(pk=run.thread_id)
         if thread.scope != Thread.Scope.OPEN or thread.deleted is not None:
-            attempts.end(run, Status.CANCELLED, cancelling.ISOLATED if thread.deleted is None else "deleted")
+            attempts.end(run, Status.CANCELLED, cancelling.ISOLATED if thread.deleted is None else cancelling.DELETED)
             return
         if cancelling.spoke_since(thread, made_of.seen):
             attempts.end(run, Status.CANCELLED, INTERRUPTED_BY_MAX)
@@ -192,9 +190,9 @@ def _finish(run: ShadowRun, made_of: Material, answer: Answer, said: proposals.R
         if said.foreign and not said.proposed:
             attempts.end(run, Status.FAILED, Failure.FOREIGN_CALLS)
             return
-        items = proposals.without_forgotten(said.items, run.owner_id, made_of.facts)
-        stored = proposals.store(run, thread, _one_by_one(items, gives_way))
-        valid = [proposal for proposal in stored if not proposal.validation_error]
+        stored = proposals.store(run, thread, proposals.without_forgotten(found, run.owner_id, made_of.facts))
+        _make_way(gives_way)
+        valid = (proposal for proposal in stored if not proposal.validation_error)
         writing.write_facts(thread, _one_by_one(valid, gives_way))
         attempts.end(run, Status.COMPLETED)
 
@@ -203,10 +201,14 @@ def _one_by_one(items: Iterable[Item], gives_way: bool) -> Iterator[Item]:
     """The items; raises _SomebodyWaits when somebody does after one was dealt with."""
     for item in items:
         yield item
-        if gives_way and cancelling.somebody_waits():
-            raise _SomebodyWaits
+        _make_way(gives_way)
+
+
+def _make_way(gives_way: bool) -> None:
+    if gives_way and cancelling.somebody_waits():
+        raise _SomebodyWaits
 
 
 def _short(error: Exception) -> str:
     # Not the server's own words: those may repeat the conversation's.
-    return error.kind.value if isinstance(error, ModelError) else "too-slow"
+    return error.kind.value if isinstance(error, ModelError) else TOO_SLOW

@@ -9,12 +9,13 @@ from datetime import datetime, timedelta
 from functools import partial
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django_q.tasks import async_task
 
 from agent import prefix
 from llm.estimates import estimate_tokens
 from llm.models import ModelCall
+from maxclaw import clock
 from memory import backlog
 from shadow import attempts, cursors
 from shadow.models import ShadowRun
@@ -58,10 +59,12 @@ def queue_idle(now: datetime, *, thorough: bool) -> int:
 
 
 def waiting() -> QuerySet[ShadowRun]:
-    """Queued runs that may be taken now, oldest first: of conversations at rest where no other run goes on."""
+    """Queued runs that may be taken now, oldest first: of conversations at rest where no other run goes on, and that
+    wait for no later moment."""
     going_on = ShadowRun.objects.filter(thread=OuterRef("thread"), status=ShadowRun.Status.RUNNING)
     queued = ShadowRun.objects.filter(status=ShadowRun.Status.QUEUED).exclude(thread__state=Thread.State.RUNNING)
-    return queued.filter(~Exists(going_on)).order_by("pk")
+    now = Q(not_before__isnull=True) | Q(not_before__lte=clock.now())
+    return queued.filter(now, ~Exists(going_on)).order_by("pk")
 
 
 def going_on() -> int:

@@ -22,12 +22,14 @@ def write_facts(thread: Thread, proposals: Iterable[ShadowFactProposal]) -> None
     changed since, is kept with the reason like any other proposal that does not hold."""
     if settings.MEMORY_WRITER != "shadow":
         return
+    tried = []
     for proposal in proposals:
         try:
             proposal.fact = _write(thread, proposal)
         except FactRefused as refusal:
             proposal.validation_error = str(refusal)
-        proposal.save(update_fields=["fact", "validation_error"])
+        tried.append(proposal)
+    ShadowFactProposal.objects.bulk_update(tried, ["fact", "validation_error"])
 
 
 def _write(thread: Thread, proposal: ShadowFactProposal) -> Fact:

@@ -4,7 +4,7 @@ from asgiref.sync import async_to_sync
 
 from agent.policy import SHADOW_TOOL
 from llm.emulator.client import tool_use
-from shadow import cursors, runs, tasks, triggers
+from shadow import cursors, draining, tasks, triggers
 from tests.agent.world import running_world
 
 # What every question of a shadow holds, and nothing else that is sent.
@@ -32,7 +32,7 @@ def shadow(thread, reason="waiting-max"):
 
 async def drain():
     """The same in a scenario's own event loop."""
-    return await runs.drain(tasks._waiting)
+    return await draining.run_waiting()
 
 
 def item(message_id, text="Prefers tea.", **fields):

@@ -9,9 +9,10 @@ from django.urls import reverse
 from accounts.models import User
 from llm.emulator.client import tool_use
 from llm.models import ModelCall
+from maxclaw import clock
 from shadow.models import ProposalReview
 from tests.memory.facts import fact_row
-from tests.shadow.records import proposal_row
+from tests.shadow.records import proposal_row, run_row
 from tests.threads.records import say, thread_of
 from threads.models import PrivateReading
 
@@ -34,6 +35,15 @@ def helper(client, *codenames):
     person.user_permissions.set(Permission.objects.filter(codename__in=codenames))
     client.force_login(person, backend="django.contrib.auth.backends.ModelBackend")
     return person
+
+
+def test_the_list_of_runs_says_why_one_waits_or_came_to_nothing(client, said):
+    waits = {"path": "", "path_reason": "", "error": "no-budget", "not_before": clock.now()}
+    run_row(said.thread, status="queued", **waits)
+    run_row(said.thread, status="failed", error="transient")
+    helper(client, "view_shadowrun")
+    page = client.get(reverse("admin:shadow_shadowrun_changelist")).content.decode()
+    assert "the budget for today is spent" in page and "transient" in page
 
 
 def test_a_pair_shows_its_words_to_those_who_may_read_them_and_each_part_is_noted(client, alice, bob, said):

@@ -1,5 +1,6 @@
 """The person goes first: their words end a shadow's request at once, in whatever process it runs."""
 
+import asyncio
 import os
 import subprocess
 import sys
@@ -10,18 +11,22 @@ from asgiref.sync import async_to_sync
 from django.conf import settings as project
 from django.db import connection, transaction
 
-from agent import sending
+from agent import questions, revising, sending
+from agent.models import ToolCall
+from llm.emulator.client import text, tool_use
 from llm.models import ModelCall
+from maxclaw.database_threads import in_database
 from memory.forgetting import forget
-from shadow import asking, attempts, cancelling, question, runs, tasks, triggers
+from shadow import asking, cancelling, question, runs, tasks, triggers
 from shadow.models import ShadowFactProposal, ShadowRun
 from tests.agent.world import database_url
 from tests.maxclaw.running import ROOT, wait_until
 from tests.memory.facts import fact_row
 from tests.raw_sql import run as execute
-from tests.shadow.playing import LONG, item, play, proposes
+from tests.shadow.playing import ASKED, LONG, drain, item, play, proposes
 from tests.shadow.test_wire import check_follows
 from tests.threads.records import say
+from tests.threads.transactions import Elsewhere, wait_until_blocked
 from threads import lifecycle
 from threads.models import Message, Thread
 
@@ -83,6 +88,71 @@ def test_a_run_is_hot_in_another_process_and_ends_there_when_the_person_speaks(e
     wait_until(ModelCall.objects.filter(pk=run.call, outcome="interrupted").exists, what="the request's end")
     assert emulator.state()["held"] == []
     assert not ShadowFactProposal.objects.filter(thread=second).exists()
+
+
+def says(way, thread):
+    """The person speaks in one of the ways there are."""
+    person, channel = thread.owner, thread.channel
+    if way in ("words", "words at a card"):
+        sending.send(person, channel, "One thing more.", client_key="1")
+    elif way == "a card's answer":
+        questions.answer_question(person, channel, ToolCall.objects.get(status="waiting").pk, "The red one.")
+    elif way == "an edit":
+        said = Message.objects.get(thread=thread, role="user")
+        revising.edit(person, channel, said.pk, "Something else.", client_key="1")
+    else:
+        revising.retry(person, channel, client_key="1")
+
+
+@pytest.mark.parametrize("way", ["words", "words at a card", "a card's answer", "an edit", "a retry"])
+def test_whatever_the_person_says_ends_what_runs_and_drops_what_waits_and_their_turn_goes_on(emulator, alice, way):
+    card = way in ("words at a card", "a card's answer")
+    emulator.answer(*([tool_use("ask_user_question", {"question": "Which?"})] if card else [text("Well.")]))
+
+    async def scenario(world):
+        thread = await world.new_thread(alice)
+        await world.ask(thread, LONG)
+        proposes(emulator, hold="asked")
+        if not card:
+            await in_database(triggers.trigger, thread.pk, "turn-failed")
+        shadows = asyncio.create_task(drain())
+        await world.held()
+        await in_database(triggers.trigger, thread.pk, "task-ended")
+        emulator.answer(text("Then so."))
+        await in_database(says, way, thread)
+        await world.rest(thread)
+        await shadows
+        return thread
+
+    thread = play(emulator, scenario)
+    [run] = ShadowRun.objects.filter(thread=thread)  # the queued one went
+    assert (run.status, run.path, run.error) == ("cancelled", "hot", "interrupted-by-max")
+    assert run.duration_ms is not None
+    assert ModelCall.objects.get(pk=run.call).outcome == "interrupted"
+    # Nobody released the shadow's answer, and the turn had its own.
+    assert Message.objects.filter(thread=thread, role="assistant").latest("pk").text == "Then so."
+
+
+def test_what_the_request_of_a_cancelled_run_used_stands_with_the_run(emulator, alice, rested):
+    thread = rested[0]
+    emulator.answer(text("Some words and then silence."), match=ASKED)
+    emulator.fault("stall", after_deltas=2, name="stalled", match=ASKED)
+
+    async def scenario(world):
+        await in_database(triggers.trigger, thread.pk, "waiting-max")
+        shadows = asyncio.create_task(drain())
+        await world.held()
+        await in_database(sending.send, alice, thread.channel, "One thing more.", client_key="1")
+        await shadows
+        await world.rest(thread)
+
+    play(emulator, scenario)
+    run = ShadowRun.objects.get()
+    call = ModelCall.objects.get(pk=run.call)
+    assert (run.status, call.outcome, run.proposals.count()) == ("cancelled", "interrupted", 0)
+    assert call.cache_read_tokens > 1_000 and run.duration_ms == call.total_ms
+    for figure in ("input_tokens", "output_tokens", "cache_read_tokens", "prices", "cost"):
+        assert getattr(run, figure) == getattr(call, figure)
 
 
 @pytest.mark.parametrize("heard", [True, False])
@@ -168,18 +238,18 @@ def test_what_became_stricter_since_it_was_read_goes_to_no_model(emulator, alice
     assert len(emulator.requests()) == before and run.status == ("cancelled" if told else "running")
 
 
-def test_a_run_whose_conversation_became_stricter_while_it_was_taken_is_cancelled(emulator, alice, rested, monkeypatch):
+def test_a_run_whose_conversation_became_stricter_while_it_was_taken_is_cancelled(emulator, alice, rested):
     thread = rested[0]
     triggers.trigger(thread.pk, "waiting-max")
-    take = attempts.take
-
-    def narrowed_meanwhile(run):
-        Thread.objects.filter(pk=thread.pk).update(category="personal")
-        return take(run)
-
-    monkeypatch.setattr(attempts, "take", narrowed_meanwhile)
     before = len(emulator.requests())
-    tasks.drain()
+    taking = Elsewhere(lambda: list(ShadowRun.objects.select_for_update()))  # what is read is chosen, and not taken
+    taking.began.wait(20)
+    draining = threading.Thread(target=lambda: (tasks.drain(), connection.close()))
+    draining.start()
+    wait_until_blocked()
+    Thread.objects.filter(pk=thread.pk).update(category="personal")
+    taking.finish()
+    draining.join(60)
     run = ShadowRun.objects.get()
     assert (run.status, run.error, len(emulator.requests())) == ("cancelled", "category-changed", before)
 

@@ -6,17 +6,17 @@ from datetime import timedelta
 
 import pytest
 
-from agent import prefix
 from agent.policy import SHADOW_TOOL
 from llm import catalog
 from llm.emulator.client import text
 from llm.models import ModelCall
 from llm.wire import canonical, remember_header
 from maxclaw import clock
-from shadow import choosing, cursors, material
+from shadow import cursors, material, triggers
 from shadow.choosing import PrefixFacts, Reason, why_cold
 from shadow.models import ShadowRun
 from tests.shadow.playing import LONG, play, shadow
+from tests.threads.records import exchange, live, thread_of
 from threads import lifecycle
 from threads.models import Generation, Thread
 
@@ -56,12 +56,34 @@ def test_without_a_request_there_is_nothing_to_follow():
     assert why_cold(None, NOW) == Reason.NO_PREFIX
 
 
+@pytest.mark.django_db
 @pytest.mark.parametrize(
-    ("kind", "scope", "has"),
-    [("web", "open", True), ("main", "open", False), ("task", "open", False), ("web", "isolated", False)],
+    ("which", "has"),
+    [
+        ({}, True),
+        ({"category": "work"}, True),
+        ({"kind": "main"}, False),
+        ({"kind": "task"}, False),
+        ({"scope": "isolated"}, False),
+        ({"deleted": NOW}, False),
+    ],
 )
-def test_only_open_web_conversations_have_shadows(kind, scope, has):
-    assert choosing.has_shadows(kind, scope) is has
+def test_only_open_web_conversations_have_shadows(alice, which, has):
+    """Whatever the trigger, and whatever the tick finds."""
+    cursors.initialize()
+    thread = thread_of(alice, scope=which.get("scope", "open"), category=which.get("category", ""))
+    if which.get("kind") == "main":
+        thread = Thread.objects.get(owner=alice, kind="main")
+    exchange(thread)
+    Thread.objects.filter(pk=thread.pk).update(**{name: which[name] for name in which if name in ("kind", "deleted")})
+    triggers.trigger(thread.pk, "waiting-max")
+    assert thread.shadow_runs.exists() is has
+    thread.shadow_runs.all().delete()
+    with clock.moved(3600):
+        cursors.initialize()
+        assert triggers.queue_idle(clock.now(), thorough=True) == int(has)
+        material_there = material.gather(thread.pk) is not None
+    assert material_there is has
 
 
 @pytest.fixture
@@ -84,14 +106,6 @@ def test_the_records_say_the_same(warm, settings, tmp_path, caplog):
     call = ModelCall.objects.get(generation_id=generation.pk)
     calls = ModelCall.objects.filter(pk=call.pk)
     assert reason() is None
-    # Five minutes from the start of the request, and an hour where the anchor says so.
-    assert prefix.expires(call) == call.started + timedelta(minutes=5)
-    with clock.moved(299):
-        assert reason() is None
-    with clock.moved(301):
-        assert reason() == Reason.EXPIRED
-        hour = [{**anchor, "ttl": "1h"} for anchor in call.anchors]
-        assert prefix.lifetime(ModelCall(anchors=hour)) == timedelta(hours=1)
     # A generation that ended keeps its own warm prefix.
     Generation.objects.filter(pk=generation.pk).update(ended=clock.now(), end_reason="manual")
     assert reason() is None
@@ -119,6 +133,52 @@ def test_the_records_say_the_same(warm, settings, tmp_path, caplog):
     assert reason() == Reason.INCOMPLETE_ANSWER
     calls.delete()
     assert reason() == Reason.NO_PREFIX
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.parametrize(("lifetime", "seconds"), [("5m", 300), ("1h", 3600)])
+def test_a_prefix_is_warm_for_its_lifetime_from_the_start_of_the_newest_request_that_read_it(
+    emulator, alice, settings, tmp_path, lifetime, seconds
+):
+    file = tmp_path / "catalog.toml"
+    file.write_text(f'[models.emulator-main]\nsystem_lifetime = "1h"\nmessage_lifetime = "{lifetime}"\n')
+    settings.MAXCLAW_CATALOG = str(file)
+
+    async def scenario(world):
+        thread = await world.new_thread(alice)
+        await world.ask(thread, LONG)
+        return thread
+
+    thread = play(emulator, scenario)
+
+    def reason(call, after):
+        with clock.moved((call.started - clock.now()).total_seconds() + after):
+            return material.gather(thread.pk).why_cold
+
+    call = ModelCall.objects.get(generation_id=live(thread).pk)
+    # However long its answer took.
+    ModelCall.objects.filter(pk=call.pk).update(total_ms=100_000)
+    assert (reason(call, seconds - 1), reason(call, seconds + 1)) == (None, Reason.EXPIRED)
+    with clock.moved(200):
+        emulator.move_clock(200)
+        run = shadow(thread)
+    assert run.path == "hot"
+    run.delete()  # the same rows once more
+    read = ModelCall.objects.get(pk=run.call)
+    assert read.started >= call.started + timedelta(seconds=200)
+    assert (reason(read, seconds - 1), reason(read, seconds + 1)) == (None, Reason.EXPIRED)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_request_of_which_the_provider_cached_nothing_is_no_prefix(emulator, alice):
+    emulator.register_model("emulator-main", cache_minimum_tokens=10**6, adaptive_thinking=True)
+
+    async def scenario(world):
+        thread = await world.new_thread(alice)
+        await world.ask(thread, LONG)
+        return thread
+
+    assert material.gather(play(emulator, scenario).pk).why_cold == Reason.NOTHING_CACHED
 
 
 @pytest.mark.django_db(transaction=True)

@@ -3,7 +3,8 @@
 import json
 
 import pytest
-from django.db import transaction
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
 
 from accounts import erasing
 from agent.policy import SHADOW_TOOL
@@ -13,6 +14,7 @@ from memory.models import Fact
 from shadow import admin_review, cursors, known, proposals, question
 from shadow.models import ShadowFactProposal
 from tests.memory.facts import fact_row, remember
+from tests.raw_sql import run as execute
 from tests.shadow.playing import ASKED, item, proposes, shadow
 from tests.shadow.records import copied, proposal_row, run_row
 from tests.threads.records import exchange, say, thread_of
@@ -32,7 +34,7 @@ def stored(said, *items):
     """Errors of the items, in order, as stored for a run of the message's thread."""
     thread = said.thread
     with transaction.atomic():
-        rows = proposals.store(run_row(thread), thread, items)
+        rows = proposals.store(run_row(thread), thread, proposals.candidates(items))
     return [row.validation_error for row in rows]
 
 
@@ -47,6 +49,47 @@ def test_a_malformed_item_rejects_none_of_its_siblings(said):
     assert all(errors[3:])
     assert ShadowFactProposal.objects.get(position=1).raw == wrong_kind
     assert ShadowFactProposal.objects.count() == 6
+
+
+def test_many_items_are_judged_and_written_by_as_many_statements_as_few(alice, said):
+    """While they are, the conversation is held."""
+    elsewhere = say(thread_of(alice), "user", "I prefer milk.")
+    answer = say(said.thread, "assistant", "Tea it is?")
+    yes = say(said.thread, "user", "Yes.")
+    mine = fact_row(alice, said)
+    accepted = {"kind": "max-accepted", "message_id": answer.pk, "accepted_by": yes.pk}
+
+    def kinds(number):
+        text = f"Prefers tea number {number}."
+        return [
+            item(said.pk, text),
+            item(said.pk, text, evidence=[accepted]),
+            item(said.pk, text, replaces=f"f:{mine.pk}"),
+            item(elsewhere.pk, text),
+            item(10**12, text),
+            item(said.pk, text, colour="green"),
+        ]
+
+    def statements(items):
+        run, found = run_row(said.thread), proposals.candidates(items)
+        with CaptureQueriesContext(connection) as asked, transaction.atomic():
+            proposals.store(run, said.thread, found)
+        return len(asked)
+
+    few = statements(kinds(1))
+    assert statements([one for number in range(8) for one in kinds(number)]) <= few <= 20
+    assert ShadowFactProposal.objects.filter(validation_error="").count() == 3 * 9
+
+
+def test_what_the_database_alone_refuses_falls_alone(said):
+    """A rule that the first two checks know nothing of."""
+    execute(
+        "ALTER TABLE shadow_shadowfactproposal ADD CONSTRAINT no_milk CHECK (validation_error <> '' OR text !~ 'milk')"
+    )
+    errors = stored(said, item(said.pk), item(said.pk, "Prefers milk."), item(said.pk, "Prefers water."))
+    assert errors == ["", "The database refused it: IntegrityError.", ""]
+    rows = ShadowFactProposal.objects.order_by("position")
+    assert [row.evidence.get().message for row in rows] == [said] * 3
 
 
 @pytest.mark.django_db(transaction=True)

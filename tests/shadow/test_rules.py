@@ -53,6 +53,11 @@ def test_from_where_a_generation_is_read_is_settled_once_for_its_own_conversatio
         bob.pk,
         cursor.pk,
     )
+    refused(
+        "shadowcursor_of_known_initialization",
+        "UPDATE shadow_shadowcursor SET initialization = 'guessed' WHERE thread_id = %s",
+        cursor.pk,
+    )
     ShadowBaseline.objects.create(generation=said.generation, thread=said.thread, owner=alice, baseline=3)
     refused("shadowbaseline_written_once", "UPDATE shadow_shadowbaseline SET baseline = 4")
     insert = "INSERT INTO shadow_shadowbaseline (generation_id, thread_id, owner_id, baseline, created)"
@@ -75,10 +80,23 @@ def test_one_run_waits_and_one_goes_on_and_what_is_over_stays(alice, bob, said, 
     change("shadowrun_cold_says_why", queued, "path_reason", "")
     change("shadowrun_cold_says_why", queued, "path", "hot")
     change("shadowrun_reads_something", running, "through_seq", None)
+    change("shadowrun_waits_while_queued", running, "not_before", clock.now())
     over = run_row(said.thread, call=7)
+    for odd in ({"status": "odd"}, {"reason": "odd"}, {"path": "odd", "path_reason": ""}, {"path_reason": "odd"}):
+        copy_of("shadowrun_of_known_kinds", over, **odd)
     for column, value in (("status", "failed"), ("error", "words"), ("call", 8), ("output_tokens", 1)):
         change("shadowrun_finished_stays", over, column, value)
     run("UPDATE shadow_shadowrun SET call = NULL WHERE id = %s", over.pk)
+    change("shadowrun_finished_stays", over, "call", 7)
+
+
+def test_what_the_call_of_a_cancelled_run_used_is_written_once(said):
+    over = run_row(said.thread, status="cancelled", call=7)
+    run("UPDATE shadow_shadowrun SET input_tokens = 5, cost = 0.1, duration_ms = 3 WHERE id = %s", over.pk)
+    for column, value in (("input_tokens", 6), ("output_tokens", 1), ("error", "words")):
+        change("shadowrun_finished_stays", over, column, value)
+    for status in ("failed", "completed"):
+        change("shadowrun_finished_stays", run_row(said.thread, status=status, call=8), "input_tokens", 5)
 
 
 def test_a_proposal_is_of_its_runs_conversation_and_whole_if_it_holds(alice, bob, said, elsewhere, foreign):

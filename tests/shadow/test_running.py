@@ -1,24 +1,31 @@
 """When runs are queued and taken, how many at a time, and what failures cost."""
 
+import asyncio
 import threading
 from datetime import timedelta
 
 import pytest
+from asgiref.sync import async_to_sync
 from django.core.management import call_command
-from django.db import connection
+from django.db import connection, transaction
+from django.test.utils import CaptureQueriesContext
 from django_q.models import OrmQ
 
 from agent import compaction, prefix, sending
-from agent.models import InboxItem
+from agent.bell import ring
+from agent.models import InboxItem, Level
 from llm import catalog, router
 from llm.emulator.client import text
 from llm.models import ModelCall
 from maxclaw import clock
-from memory.models import Fact
+from maxclaw.database_threads import in_database
+from memory.models import Digest, Episode, Fact, FactEvidence, FactLog, FactUse
 from memory.tasks import came_to_rest
-from shadow import asking, attempts, cursors, tasks, ticks, triggers
+from shadow import asking, attempts, cursors, draining, tasks, ticks, triggers
 from shadow.models import ShadowFactProposal, ShadowRun
-from tests.shadow.playing import ASKED, LONG, play, shadow
+from tests.maxclaw.running import wait_until
+from tests.memory.facts import fact_row
+from tests.shadow.playing import ASKED, LONG, drain, item, play, proposes, shadow
 from tests.shadow.records import run_row
 from tests.threads.records import exchange, live, thread_of
 from threads import lifecycle
@@ -73,15 +80,106 @@ def test_three_failures_in_a_row_pause_a_generation_and_each_is_charged(emulator
     assert statuses(thread) == [*["failed"] * 4, "completed"]
 
 
-def test_a_run_starts_no_other_writes_no_message_and_no_fact(emulator, alice, begun):
+def test_a_run_starts_no_other_writes_no_message_and_changes_no_fact_and_no_digest(emulator, alice, begun):
     thread = read_thread(alice)
-    rows, queued = Message.objects.count(), OrmQ.objects.count()
+    said, _answer = exchange(thread, "I live in Porto.")
+    fact = fact_row(alice, said, "Lives in Lisbon.")
+    episode = Episode.objects.create(owner=alice, thread=thread, generation=live(thread), through_seq=said.pk)
+    Digest.objects.create(message=said, owner=alice, episode=episode)
+    untouched = (Message, Fact, FactEvidence, FactUse, FactLog, Episode, Digest)
+
+    def everything():
+        return {model: list(model.objects.order_by("pk").values()) for model in untouched}
+
+    before, queued = everything(), OrmQ.objects.count()
+    # One that would replace a fact, one that repeats it, one that does not hold.
+    proposes(
+        emulator,
+        item(said.pk, "Lives in Porto.", replaces=f"f:{fact.pk}"),
+        item(said.pk, "Lives in Lisbon."),
+        item(10**9),
+    )
     shadow(thread)
-    assert ShadowFactProposal.objects.get().validation_error == ""
-    assert Message.objects.count() == rows
-    assert not Fact.objects.exists()
+    errors = ShadowFactProposal.objects.order_by("position").values_list("validation_error", flat=True)
+    assert [bool(error) for error in errors] == [False, False, True]
+    assert everything() == before and all(before[model] for model in (Message, Fact, FactEvidence, Digest))
     assert OrmQ.objects.count() == queued + 1  # the trigger's own
     assert Thread.objects.get(pk=thread.pk).state == "idle"
+
+
+@pytest.mark.parametrize("elsewhere", [True, False])
+def test_a_turn_that_begins_while_a_run_waits_for_its_answer_is_not_delayed(emulator, alice, elsewhere):
+    """In another conversation, and in the same one when it is not the person who begins it."""
+
+    async def scenario(world):
+        threads = [await world.new_thread(alice) for _number in range(2)]
+        await world.ask(threads[0], LONG)
+        proposes(emulator, hold="asked")
+        await in_database(triggers.trigger, threads[0].pk, "turn-failed")
+        shadows = asyncio.create_task(drain())
+        await world.held()
+        emulator.answer(text("At once."))
+        if elsewhere:
+            await world.ask(threads[1], "How are you?")
+        else:
+            await in_database(deliver_result, threads[0])
+            await world.until(lambda: Message.objects.filter(thread=threads[0], text="At once.").exists())
+        rows = await in_database(lambda: list(Message.objects.filter(text="At once.")))
+        held = emulator.state()["held"]
+        running = await in_database(lambda: statuses(threads[0]))
+        emulator.release("asked")
+        await shadows
+        return rows, held, running
+
+    rows, held, running = play(emulator, scenario)
+    assert (len(rows), held, running) == (1, ["asked"], ["running"])
+    assert [run.status for run in ShadowRun.objects.all()] == ["completed"]
+
+
+def deliver_result(thread):
+    """A task's result, which begins a turn of an idle conversation."""
+    with transaction.atomic():
+        InboxItem.objects.create(
+            thread=thread, owner_id=thread.owner_id, level=Level.TASK, source="task", text="The task has finished."
+        )
+        ring("wake", {"thread": thread.pk})
+
+
+def test_one_drain_goes_on_at_a_time_and_takes_what_is_queued_meanwhile(emulator, alice, begun):
+    """However many triggers there are, one worker is busy with them."""
+    first, later = read_thread(alice), read_thread(alice)
+    proposes(emulator, hold="first")
+    triggers.trigger(first.pk, "waiting-max")
+    done = []
+
+    def work():
+        done.append(tasks.drain())
+        connection.close()
+
+    worker = threading.Thread(target=work)
+    worker.start()
+    emulator.wait_for_held()
+    triggers.trigger(later.pk, "waiting-max")
+    assert tasks.drain() == 0  # another worker's: it goes, having said so
+    wait_until(lambda: statuses(later) == ["completed"], what="the run that was queued meanwhile")
+    assert statuses(first) == ["running"]
+    emulator.release("first")
+    worker.join(60)
+    assert done == [2]
+    # The claim went with it.
+    exchange(first)
+    assert shadow(first).status == "completed"
+
+
+def test_what_is_left_after_its_time_is_another_drains(emulator, alice, begun):
+    threads = [read_thread(alice) for _number in range(2)]
+    for thread in threads:
+        triggers.trigger(thread.pk, "waiting-max")
+    before = len(drains())
+    assert async_to_sync(draining.run_waiting)(deadline=clock.monotonic()) == 0
+    assert [statuses(thread) for thread in threads] == [["queued"], ["queued"]]
+    assert draining.drain(seconds=0.0) == 0
+    assert len(drains()) == before + 1
 
 
 def test_a_worker_runs_sixteen_at_a_time(emulator, alice, begun):
@@ -245,7 +343,37 @@ def test_a_failed_question_leaves_the_conversations_model_as_healthy_as_it_was(e
 
 def test_without_budget_nothing_is_asked_and_nothing_failed(emulator, alice, begun, settings):
     settings.BUDGET_USER_TOKENS = 10
-    thread = read_thread(alice)
+    threads = [read_thread(alice), read_thread(alice)]
+    for thread in threads:
+        triggers.trigger(thread.pk, "waiting-max")
     before = len(emulator.requests())
-    assert shadow(thread) is None
+    assert tasks.drain() == 0
     assert len(emulator.requests()) == before
+    waiting = ShadowRun.objects.all()
+    assert [(run.status, run.error) for run in waiting] == [("queued", "no-budget")] * 2
+    [until] = {run.not_before for run in waiting}
+    # The ticks of the day leave them alone, and so do other triggers.
+    with CaptureQueriesContext(connection) as asked:
+        ticks.shadow_tick(clock.now())
+        assert shadow(threads[0]).not_before == until
+    assert not [query for query in asked if "FOR SHARE" in query["sql"]]
+    assert waiting.all().count() == 2
+    settings.BUDGET_USER_TOKENS = 10**9
+    with clock.moved((until - clock.now()).total_seconds() + 60):
+        emulator.move_clock(86_400)
+        assert tasks.drain() == 2
+    assert {(run.status, run.error, run.not_before) for run in waiting.all()} == {("completed", "", None)}
+
+
+def test_without_a_model_for_the_category_a_run_waits_an_hour(emulator, alice, begun, settings, tmp_path):
+    file = tmp_path / "catalog.toml"
+    file.write_text("[models.emulator-light-all]\nreads = []\n")
+    settings.MAXCLAW_CATALOG = str(file)
+    thread = thread_of(alice, category="personal")
+    exchange(thread, "I prefer tea.")
+    run = shadow(thread)
+    assert (run.status, run.error) == ("queued", "no-model")
+    assert shadow(thread) == run
+    settings.MAXCLAW_CATALOG = ""
+    with clock.moved(3700):
+        assert shadow(thread).status == "completed"

@@ -71,7 +71,8 @@ def test_a_hot_question_follows_the_last_request_byte_for_byte_and_reads_all_of_
 ):
     emulator.answer(thinking("Two lookups."), text("Let me look."), tool_use("lookup", {"a": 1}), tool_use("lookup"))
     emulator.answer(thinking("Both are here."), text("Found both."))
-    emulator.answer(tool_use("ask_user_question", {"question": "Which?"}), tool_use("lookup", {"b": 2}))
+    asks = [tool_use("ask_user_question", {"question": "Which?"}), tool_use("lookup", {"b": 2})]
+    emulator.answer(thinking("Green or black?"), *asks)
 
     async def scenario(world):
         thread = await world.new_thread(alice)
@@ -90,6 +91,12 @@ def test_a_hot_question_follows_the_last_request_byte_for_byte_and_reads_all_of_
     answer = Message.objects.filter(thread=thread, role="assistant").latest("pk")
     later = emulator.requests(path="/v1/messages")[-1]
     last = check_follows(earlier, later, answer.wire)
+    # Thinking goes back as it came, signed, in the turns before and in the answer that the question follows.
+    *before, followed, _asked = (message["content"] for message in json.loads(later["body"])["messages"])
+    thought = [block["thinking"] for content in before for block in content if block["type"] == "thinking"]
+    assert thought == ["Two lookups.", "Both are here."]
+    assert (followed[0]["type"], followed[0]["thinking"]) == ("thinking", "Green or black?")
+    assert followed[0]["signature"]
     # The results first: one stored, one of a call that is still open.
     card, looked, asked = last["content"]
     assert [card["type"], looked["type"]] == ["tool_result", "tool_result"]
