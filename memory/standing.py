@@ -5,10 +5,13 @@ from typing import Any
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from memory.models import Fact, FactEvidence
-from threads.models import Message
+from threads.models import Message, Thread
 from threads.search_range import FROM_PEOPLE_AND_TOOLS
 
-_DELETED = Q(message__thread__deleted__isnull=False) | Q(generation__thread__deleted__isnull=False)
+# A list, because a comparison of each conversation is taken for a rare one where the database has counted none of them
+# (it counts no table of a few rows), and all facts are compared with all evidence.
+_GONE = Thread.objects.filter(deleted__isnull=False).values("pk")
+_DELETED = Q(message__thread__in=_GONE) | Q(generation__thread__in=_GONE)
 
 
 def standing_rows(**within: Any) -> QuerySet[Message]:
