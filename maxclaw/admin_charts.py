@@ -19,17 +19,20 @@ def stacked_bars(labels: Iterable[str | Promise], series: Mapping[str, Sequence[
     return json.dumps({"labels": [str(label) for label in labels], "datasets": datasets})
 
 
-def stacked_options() -> str:
-    """Chart.js options: stacked, with a legend."""
-    axis = {"stacked": True, "border": {"width": 0}, "ticks": {"color": GREY, "maxRotation": 0, "autoSkipPadding": 16}}
+def stacked_options(*, lying: bool = False, whole: bool = False) -> str:
+    """Chart.js options: stacked, with a legend. `lying` bars have room for long labels, all of which are shown; `whole`
+    values have no fractions between them."""
+    ticks = {"color": GREY, "maxRotation": 0, "autoSkipPadding": 16}
+    axis = {"stacked": True, "border": {"width": 0}, "ticks": ticks}
+    labels = {**axis, "ticks": {**ticks, "autoSkip": not lying}, "grid": {"display": False}}
+    values = {**axis, "ticks": {**ticks, **({"precision": 0} if whole else {})}, "beginAtZero": True}
+    values["grid"] = {"tickWidth": 0}
     return json.dumps(
         {
             "animation": False,
+            "indexAxis": "y" if lying else "x",
             "maintainAspectRatio": False,
             "plugins": {"legend": {"position": "bottom", "labels": {"boxWidth": 10, "boxHeight": 10, "color": GREY}}},
-            "scales": {
-                "x": {**axis, "grid": {"display": False}},
-                "y": {**axis, "beginAtZero": True, "grid": {"tickWidth": 0}},
-            },
+            "scales": {"x": values, "y": labels} if lying else {"x": labels, "y": values},
         }
     )

@@ -220,7 +220,6 @@ class FactAdmin(PrivateTextAdmin, BigTableAdmin):
             "periods": PERIODS,
             "found": found,
             "charts": charts(found),
-            "chart_options": stacked_options(),
             "figures": [coverage(found), *memory_figures(request)],
             "standing": [(Fact.Kind(kind).label, row) for kind, row in found.standing.items()],
             "mix": [(FactEvidence.Kind(kind).label, number) for kind, number in found.evidence.items()],
@@ -234,8 +233,8 @@ def coverage(found: Statistics) -> Figure:
     return Figure(_("Digested"), share, hint=_("of what people said in these days"))
 
 
-def charts(found: Statistics) -> list[tuple[str, str, str]]:
-    """(id, heading, Chart.js data) of each chart."""
+def charts(found: Statistics) -> list[tuple[str, str, str, str]]:
+    """(id, heading, Chart.js data, Chart.js options) of each chart."""
     days = [formats.date_format(day, "MONTH_DAY_FORMAT") for day in found.days]
     kinds = {kind: str(Fact.Kind(kind).label) for kind in found.written}
     read = {
@@ -249,11 +248,12 @@ def charts(found: Statistics) -> list[tuple[str, str, str]]:
         gettext("used"): [row.used for row in found.standing.values()],
         gettext("unused"): [row.unused for row in found.standing.values()],
     }
+    standing, lying = stacked_options(whole=True), stacked_options(whole=True, lying=True)
     return [
-        ("coverage", gettext("What people said, by day"), stacked_bars(days, read)),
-        ("growth", gettext("Facts written, by day"), stacked_bars(days, written)),
-        ("mix", gettext("What active facts rest on"), stacked_bars(proofs, evidence)),
-        ("use", gettext("Active facts by use"), stacked_bars([kinds[kind] for kind in found.standing], use)),
+        ("coverage", gettext("What people said, by day"), stacked_bars(days, read), standing),
+        ("growth", gettext("Facts written, by day"), stacked_bars(days, written), standing),
+        ("mix", gettext("What active facts rest on"), stacked_bars(proofs, evidence), lying),
+        ("use", gettext("Active facts by use"), stacked_bars([kinds[kind] for kind in found.standing], use), lying),
     ]
 
 
