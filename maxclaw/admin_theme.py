@@ -24,10 +24,8 @@ THEME_WORDS = (
     gettext_noop("More actions"),
     gettext_noop("Next"),
     gettext_noop("No data"),
-    gettext_noop("No results found"),
     gettext_noop("No results matching your query"),
     gettext_noop("Previous"),
-    gettext_noop("Reset filters"),
     gettext_noop("Run"),
     gettext_noop("Select action"),
     gettext_noop("Select action to run"),
@@ -36,7 +34,6 @@ THEME_WORDS = (
     gettext_noop("Select value"),
     gettext_noop("Submit"),
     gettext_noop("System"),
-    gettext_noop("This page yielded into no results. Create a new item or reset your filters."),
     gettext_noop("Toggle password visibility"),
     gettext_noop("Type to search"),
 )

@@ -53,6 +53,16 @@ def helper(client, *codenames):
     return person
 
 
+def test_an_empty_list_tells_an_empty_memory_from_one_that_holds_nothing_that_fits(client, staff, alice, words):
+    none = client.get(reverse(LIST)).content.decode()
+    assert "Nothing here so far" in none and "Show all" not in none
+    fact_row(alice, words)
+    for asked in ({"q": "bob"}, {"kind__exact": "event"}):
+        page = client.get(reverse(LIST), asked).content.decode()
+        assert "Nothing fits" in page and "Show all" in page
+        assert "Add fact" not in page and "Create a new item" not in page, "nobody can"
+
+
 def test_facts_are_filtered_by_what_they_are_and_what_became_of_them(client, staff, alice, bob, thread, words):
     plain = fact_row(alice, words)
     decided = fact_row(alice, words, "Takes the blue boat.", tone="decision", aspect="decision", writer="remember")
