@@ -53,6 +53,11 @@ prices = {STRONG}
 [models.emulator-light]
 prices = {LIGHT}
 """
+# Of this process and of its workers.
+NO_LIMIT = {
+    **dict.fromkeys(("MAXCLAW_BUDGET_USER_TOKENS", "MAXCLAW_BUDGET_SERVER_TOKENS"), str(10**12)),
+    **dict.fromkeys(("MAXCLAW_BUDGET_USER_DOLLARS", "MAXCLAW_BUDGET_SERVER_DOLLARS"), str(10**9)),
+}
 
 
 @dataclass(frozen=True)
@@ -87,7 +92,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
         finish("shadow-engine", measure(options.engine, options.engine_model, runs=2 if options.smoke else 8))
         return
-    with surroundings(durable=options.durable, catalog=CATALOG) as emulator:
+    with surroundings(durable=options.durable, catalog=CATALOG, environment=NO_LIMIT) as emulator:
         emulator.register_model("emulator-main", context_window_tokens=WINDOW_TOKENS, adaptive_thinking=True)
         finish("shadow", _measure(emulator, size, options.data))
 
@@ -146,13 +151,10 @@ class _Quiet:
 
 def _by_steward(lines: Sequence[corpora.Line]) -> None:
     from asgiref.sync import async_to_sync
-    from django.conf import settings
 
     from memory import steward
     from threads.models import Thread
 
-    settings.BUDGET_USER_TOKENS = settings.BUDGET_SERVER_TOKENS = 10**12
-    settings.BUDGET_USER_DOLLARS = settings.BUDGET_SERVER_DOLLARS = 1e9
     threads = _imported("stewarded", lines)
     Thread.objects.update(updated="2020-01-01T00:00:00Z")  # at rest
     while async_to_sync(steward.drain)(thorough=True, seconds=1e9):

@@ -124,6 +124,15 @@ def test_the_records_say_the_same(warm, settings, tmp_path, caplog):
     settings.MAXCLAW_CATALOG = str(file)
     assert reason() == Reason.MODEL_CHANGED
     settings.MAXCLAW_CATALOG = ""
+    # A category that the conversation's own model may not read, and one that it may.
+    Thread.objects.filter(pk=warm.pk).update(category="personal")
+    assert reason() is None
+    file = tmp_path / "other.toml"
+    file.write_text("[models.emulator-main]\nreads = []\n")
+    settings.MAXCLAW_CATALOG = str(file)
+    assert reason() == Reason.CATEGORY_CHANGED
+    Thread.objects.filter(pk=warm.pk).update(category="")
+    settings.MAXCLAW_CATALOG = ""
     calls.update(cut=-1)
     assert reason() == Reason.EARLIER_CUT
     calls.update(cut=call.cut, body_sha256="0" * 64)

@@ -10,7 +10,11 @@ from agent.registry import ToolContext, ToolOutput, tool, unregister
 from llm.emulator.client import text, thinking, tool_use
 from llm.models import ModelCall
 from maxclaw import clock
+from memory import fact_lines
+from memory.fact_search import hit_of
+from shadow.known import HEADING
 from shadow.models import ShadowFactProposal, ShadowRun
+from tests.memory.facts import fact_row
 from tests.shadow.playing import ASKED, LONG, item, play, proposes, shadow
 from threads.models import Message
 from threads.verification import verify_thread
@@ -85,6 +89,7 @@ def test_a_hot_question_follows_the_last_request_byte_for_byte_and_reads_all_of_
     assert [(run.reason, run.status) for run in ShadowRun.objects.all()] == [("waiting-max", "queued")]
     earlier = emulator.requests(path="/v1/messages")[-1]
     said = Message.objects.get(thread=thread, text="I prefer tea.")
+    fact = fact_row(alice, said, "Drinks oolong.")
     proposes(emulator, item(f"m:{said.pk}"))
     run = shadow(thread)
     assert (run.status, run.path, run.path_reason, run.error) == ("completed", "hot", "", "")
@@ -104,6 +109,10 @@ def test_a_hot_question_follows_the_last_request_byte_for_byte_and_reads_all_of_
     assert looked["content"][0]["text"] == 'found {"b": 2}'
     assert asked["text"].startswith("This is a shadow turn")
     assert f"[m:{said.pk}] user" in asked["text"]
+    # What memory knows stands there alone, and last.
+    assert later["body"].count(HEADING) == later["body"].count("oolong") == 1
+    assert asked["text"].splitlines()[-2:] == [HEADING, fact_lines.line(hit_of(fact))]
+    assert "cache_control" not in json.dumps(last)
     assert run.cache_read_tokens == later["usage"]["cache_read_input_tokens"]
     assert run.through_seq == Message.objects.filter(thread=thread, role="tool").latest("pk").pk
     [proposal] = ShadowFactProposal.objects.all()
