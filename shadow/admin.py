@@ -8,7 +8,10 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path
+from django.utils.formats import date_format
 from django.utils.functional import Promise
+from django.utils.timezone import localtime
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from maxclaw.admin_base import BigTableAdmin
@@ -49,7 +52,6 @@ class ShadowRunAdmin(BigTableAdmin):
         "path_reason",
         "model",
         "status",
-        "not_before",
         "why",
         "cache_read_tokens",
         "output_tokens",
@@ -62,7 +64,11 @@ class ShadowRunAdmin(BigTableAdmin):
 
     @admin.display(description=_("why"), ordering="error")
     def why(self, run: ShadowRun) -> str:
-        return str(WHY.get(run.error, run.error)) or "–"
+        reason = str(WHY.get(run.error, run.error)) or "–"
+        if run.not_before is None:
+            return reason
+        moment = date_format(localtime(run.not_before), "SHORT_DATETIME_FORMAT")
+        return gettext("%(reason)s, until %(moment)s") % {"reason": reason, "moment": moment}
 
     def get_urls(self) -> list[URLPattern]:
         views = {
