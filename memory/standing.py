@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
+from django.db.models.lookups import IsNull
 
 from memory.models import Fact, FactEvidence
 from threads.models import Message, Thread
@@ -36,7 +37,12 @@ def in_sight(facts: QuerySet[Fact]) -> QuerySet[Fact]:
     """Those of some facts that do not rest on deleted conversations alone, which may come back, and their facts with
     them."""
     of_fact = FactEvidence.objects.filter(fact_id=OuterRef("pk"))
-    return facts.exclude(Exists(of_fact.filter(_DELETED)) & ~Exists(of_fact.exclude(_DELETED)))
+    # Each by itself, so that it is looked for from the few deleted conversations, and what is left for those facts
+    # alone: neither goes through all the evidence there is.
+    message_is_gone = Exists(of_fact.filter(message__thread__deleted__isnull=False))
+    generation_is_gone = Exists(of_fact.filter(generation__thread__deleted__isnull=False))
+    left = Subquery(of_fact.exclude(_DELETED).values("pk")[:1])
+    return facts.exclude((message_is_gone | generation_is_gone) & Q(IsNull(left, True)))
 
 
 def stale_facts(facts: QuerySet[Fact]) -> QuerySet[Fact]:
