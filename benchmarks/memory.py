@@ -6,7 +6,8 @@ left. Counted are the facts it wrote, the share of their evidence that the judge
 share of standing facts that repeat an earlier one (cosine 0.95 and more, the same thing applied to), calls, tokens,
 list price; and that every row that is to be read was read exactly once, and that a second run asks for nothing.
 
-Searches are measured for owners of several sizes whose facts are spread among those of others in one large table: the
+Searches are measured for owners of several sizes whose facts, each with its evidence, are spread among those of others
+in one large table: the
 facts' part alone (`memory.fact_search.find`, the query's embedding included) and the whole tool without a channel.
 """
 
@@ -15,7 +16,7 @@ import asyncio
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, groupby, islice
 from pathlib import Path
@@ -122,19 +123,36 @@ def _fill(size: Size) -> dict[int, "User"]:
 
     from accounts.models import User
 
-    others = User.objects.bulk_create(User(username=f"other-{number}") for number in range(OTHER_OWNERS))
+    others = [User.objects.create_user(f"other-{number}") for number in range(OTHER_OWNERS)]
     owners = {count: User.objects.create_user(f"owner-{count}") for count in size.owners}
+    said = {owner.pk: _said(owner) for owner in (*others, *owners.values())}
     parts = min(PARTS, *size.owners)
     rest = size.whole - sum(size.owners)
     with connection.cursor() as cursor:
         cursor.execute("SELECT setseed(0.5)")
         _make_vectors(cursor, size.vectors)
         for part in range(parts):
-            _insert(cursor, [other.pk for other in others], rest // parts)
+            _insert(cursor, {other.pk: said[other.pk] for other in others}, rest // parts)
             for count, owner in owners.items():
-                _insert(cursor, [owner.pk], count // parts + (count % parts if part == 0 else 0))
-        cursor.execute("VACUUM ANALYZE memory_fact")
+                _insert(cursor, {owner.pk: said[owner.pk]}, count // parts + (count % parts if part == 0 else 0))
+        cursor.execute("VACUUM ANALYZE memory_fact, memory_factevidence, threads_message, threads_thread")
     return owners
+
+
+def _said(owner: "User") -> int:
+    """The message that proves every fact of an owner."""
+    from django.db import transaction
+
+    from threads import transcript
+    from threads.lifecycle import create_thread
+    from threads.models import Message
+
+    with transaction.atomic():
+        thread = transcript.lock_thread(create_thread(owner).pk)
+        words = "I said it all at once."
+        blocks = [transcript.text_block(words)]
+        generation = transcript.live_generation(thread)
+        return transcript.append(thread, generation, Message.Role.USER, text=words, blocks=blocks).pk
 
 
 def _make_vectors(cursor: Any, count: int) -> None:
@@ -157,25 +175,38 @@ def _make_vectors(cursor: Any, count: int) -> None:
     cursor.execute("CREATE UNIQUE INDEX ON made_vector (id)")
 
 
-def _insert(cursor: Any, owner_ids: Sequence[int], count: int) -> None:
+def _insert(cursor: Any, said: Mapping[int, int], count: int) -> None:
+    """Facts of the owners in turn, each proved by its owner's message."""
     from llm import embedding
 
     cursor.execute(
         """
+        WITH made AS (
         INSERT INTO memory_fact (owner_id, text, kind, aspect, applies_to, tone, project, scope, category, status,
                                  writer, legacy, graduated_rule, graduated_commit, why, fingerprint, embedding,
                                  embedding_model, created, changed)
         SELECT (%(owners)s::bigint[])[1 + place %% cardinality(%(owners)s::bigint[])],
                'Something of the usual length that somebody said once about themselves, number ' || place,
                'about-user', 'fact', '', CASE WHEN place %% 4 = 0 THEN 'decision' ELSE 'remark' END, '', 'open', '',
-               'active', 'import', true, '', '', '', 'made', made_vector.embedding, %(model)s, now(), now()
+               'active', 'steward', false, '', '', '', 'made', made_vector.embedding, %(model)s, now(), now()
         FROM (
             SELECT place, floor(random() * (SELECT count(*) FROM made_vector))::int AS vector
             FROM generate_series(1, %(count)s) AS place
         ) AS wanted
         JOIN made_vector ON made_vector.id = wanted.vector
+        RETURNING id, owner_id
+        )
+        INSERT INTO memory_factevidence (fact_id, owner_id, kind, message_id, created)
+        SELECT made.id, made.owner_id, 'max-stated', said.message, now()
+        FROM made
+        JOIN unnest(%(owners)s::bigint[], %(messages)s::bigint[]) AS said (owner, message) ON said.owner = made.owner_id
         """,
-        {"owners": list(owner_ids), "count": count, "model": embedding.configured().name},
+        {
+            "owners": list(said),
+            "messages": list(said.values()),
+            "count": count,
+            "model": embedding.configured().name,
+        },
     )
 
 
