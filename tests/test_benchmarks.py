@@ -13,6 +13,7 @@ from agent.import_lines import parse_line
 from benchmarks import corpora
 from benchmarks.harness import ROOT, percentile
 from benchmarks.steward import repeats
+from tests.emulator_server import running_emulator
 
 SECONDS = 240  # a hung benchmark ends; a slow one on a busy machine does not
 
@@ -85,6 +86,15 @@ def test_a_benchmark_ends_with_its_figures_as_one_json_object(name):
         assert figures["recall"]["unrelated_share"] < 0.01 < figures["briefing"]["unrelated_share"] < 0.15
     else:
         assert figures["questions_answered"] == 2
+
+
+def test_hot_against_cold_is_timed_on_any_server_that_speaks_the_messages_api():
+    with running_emulator(bodies=False) as emulator:
+        last = run("shadow", "--smoke", "--engine", emulator.base_url, "--engine-model", "emulator-main")
+    figures = json.loads(last.splitlines()[-1])
+    assert figures["benchmark"] == "shadow-engine"
+    assert figures["cache_read_tokens"] > 20_000
+    assert figures["hot_over_cold_first_token"] > 0
 
 
 def locomo_folder(tmp_path):

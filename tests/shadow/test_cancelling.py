@@ -170,6 +170,10 @@ def test_words_between_the_answer_and_the_commit_leave_no_proposal(emulator, ali
     runs.finish(run, made_of, answer)
     run.refresh_from_db()
     assert (run.status, run.error, run.proposals.count()) == ("cancelled", "interrupted-by-max", 0)
+    call = ModelCall.objects.get(pk=run.call)
+    # The whole answer was paid for.
+    assert call.output_tokens > 0
+    assert (run.cache_read_tokens, run.output_tokens) == (call.cache_read_tokens, call.output_tokens)
 
 
 def test_words_that_come_while_proposals_are_stored_go_first(alice, rested, emulator):

@@ -8,7 +8,6 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.core.management import call_command
 from django.db import connection, transaction
-from django.test.utils import CaptureQueriesContext
 from django_q.models import OrmQ
 
 from agent import compaction, prefix, sending
@@ -16,7 +15,7 @@ from agent.bell import ring
 from agent.models import InboxItem, Level
 from llm import catalog, router
 from llm.emulator.client import text
-from llm.models import ModelCall
+from llm.models import ModelCall, RequestHeader
 from maxclaw import clock
 from maxclaw.database_threads import in_database
 from memory.models import Digest, Episode, Fact, FactEvidence, FactLog, FactUse
@@ -291,6 +290,21 @@ def test_runs_of_workers_that_are_gone_end_and_the_tick_asks_for_a_drain_only_wh
     assert len(drains()) == 1
 
 
+def test_the_call_of_a_cancelled_run_whose_worker_is_gone_ends(alice):
+    thread = read_thread(alice)
+    header = RequestHeader.objects.create(sha256="0" * 64, text="{}")
+    calls = [
+        ModelCall.objects.create(purpose=purpose, owner=alice, thread_id=thread.pk, header=header, max_tokens=1)
+        for purpose in ("shadow", "turn")
+    ]
+    run_row(thread, status="cancelled", call=calls[0].pk)
+    outcomes = ModelCall.objects.order_by("pk").values_list("outcome", flat=True)
+    attempts.sweep(clock.now())
+    assert list(outcomes) == ["", ""]
+    attempts.sweep(clock.now() + attempts.CLAIM + timedelta(minutes=1))
+    assert list(outcomes.all()) == ["interrupted", ""]
+
+
 def test_the_command_queues_what_is_due_and_runs_it(emulator, alice, begun, capsys):
     thread = read_thread(alice)
     with clock.moved(20 * 60 + 5):
@@ -353,10 +367,10 @@ def test_without_budget_nothing_is_asked_and_nothing_failed(emulator, alice, beg
     assert [(run.status, run.error) for run in waiting] == [("queued", "no-budget")] * 2
     [until] = {run.not_before for run in waiting}
     # The ticks of the day leave them alone, and so do other triggers.
-    with CaptureQueriesContext(connection) as asked:
-        ticks.shadow_tick(clock.now())
-        assert shadow(threads[0]).not_before == until
-    assert not [query for query in asked if "FOR SHARE" in query["sql"]]
+    asked_for = len(drains())
+    ticks.shadow_tick(clock.now())
+    assert len(drains()) == asked_for and not triggers.waiting().exists()
+    assert shadow(threads[0]).not_before == until
     assert waiting.all().count() == 2
     settings.BUDGET_USER_TOKENS = 10**9
     with clock.moved((until - clock.now()).total_seconds() + 60):
