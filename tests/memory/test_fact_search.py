@@ -11,10 +11,12 @@ from llm.embedding import EmbeddingError, Thresholds
 from llm.embedding_local import LocalBackend
 from llm.error_table import ErrorKind
 from maxclaw import clock
-from memory import fact_search, searching
+from memory import fact_embedding, fact_search, searching, writing
+from memory.fact_drafts import FactDraft
 from memory.fact_search import DECISION_HEAD_START, FOUND_MAX, UNCOMPARED_PLACES
 from memory.models import Fact, FactEvidence, MessageChunk
 from memory.query_vectors import Compared, QueryVectors, compared
+from tests.memory.facts import stated
 from tests.memory.remembered import remember
 from tests.threads.records import exchange, say, thread_of
 from threads.copying import rewind
@@ -113,6 +115,28 @@ def test_what_the_viewer_may_not_see_is_not_found(alice, bob):
     for name, thread in threads.items():
         assert set(ids(find(Viewer.of_thread(thread), "Does Alice keep bees?"))) == seen[name], name
     assert find(Viewer.of_thread(thread_of(User.objects.create_user("dave"))), "bees").nothing_stored
+
+
+def test_of_a_corrected_or_superseded_fact_only_the_new_one_is_found(alice):
+    """At once by its words, and by its vector when it has one."""
+    thread = thread_of(alice)
+    said, later = (
+        say(thread, Message.Role.USER, words) for words in ("I keep bees on the roof.", "In the cellar now.")
+    )
+    about = {"kind": "about-user", "aspect": "fact"}
+    written = {"writer": "steward", "thread": thread}
+    old = writing.write_fact(alice.pk, FactDraft("Alice keeps bees on the roof.", **about), [stated(said)], **written)
+    fact_embedding.embed_facts()
+    mended = FactDraft("Alice keeps bees in the garden.", **about)
+    new = writing.correct(old.fact, mended, reason="", writer="person", actor=alice)
+    viewer, asked = Viewer.of_thread(thread), "Does Alice keep bees?"
+    assert ids(find(viewer, "bees")) == [new.pk], "by its words"
+    fact_embedding.embed_facts()
+    assert ids(find(viewer, asked)) == [new.pk]
+    moved = FactDraft("Alice keeps bees in the cellar.", **about)
+    newest = writing.write_fact(alice.pk, moved, [stated(later)], replaces=new.pk, **written)
+    fact_embedding.embed_facts()
+    assert ids(find(viewer, asked)) == [newest.fact.pk]
 
 
 def test_what_only_deleted_conversations_prove_is_found_again_when_one_comes_back(alice):

@@ -238,6 +238,7 @@ def test_a_conversation_takes_along_its_evidence_and_what_it_alone_proves(alice,
     assert not Episode.objects.exists()
     assert not Digest.objects.exists()
     assert places_with(CANARY) == []
+    assert CANARY not in json.dumps(list(erasing.export_user(alice)), default=str)
 
 
 def test_reasons_that_quote_a_conversation_go_with_it_though_the_facts_stay(alice, thread):

@@ -31,6 +31,7 @@ def rendered() -> dict[str, str]:
     """Every text that a model reads of routing, as it reads it."""
     texts = {f"for {reader}": routing.render_for(reader) for reader in routing.READERS}
     texts["system text"] = prompts.system_text()
+    texts |= {"steward": steward_prompt.system(), "shadow": question.instruction(), "triage": triage.system()}
     texts |= {f"tool {tool.name}": tool.description for tool in registry.all_tools() if "memory" in tool.description}
     return texts
 
