@@ -120,9 +120,7 @@ def test_what_the_viewer_may_not_see_is_not_found(alice, bob):
 def test_of_a_corrected_or_superseded_fact_only_the_new_one_is_found(alice):
     """At once by its words, and by its vector when it has one."""
     thread = thread_of(alice)
-    said, later = (
-        say(thread, Message.Role.USER, words) for words in ("I keep bees on the roof.", "In the cellar now.")
-    )
+    said = say(thread, Message.Role.USER, "I keep bees on the roof.")
     about = {"kind": "about-user", "aspect": "fact"}
     written = {"writer": "steward", "thread": thread}
     old = writing.write_fact(alice.pk, FactDraft("Alice keeps bees on the roof.", **about), [stated(said)], **written)
@@ -133,6 +131,7 @@ def test_of_a_corrected_or_superseded_fact_only_the_new_one_is_found(alice):
     assert ids(find(viewer, "bees")) == [new.pk], "by its words"
     fact_embedding.embed_facts()
     assert ids(find(viewer, asked)) == [new.pk]
+    later = say(thread, Message.Role.USER, "They are in the cellar now.")
     moved = FactDraft("Alice keeps bees in the cellar.", **about)
     newest = writing.write_fact(alice.pk, moved, [stated(later)], replaces=new.pk, **written)
     fact_embedding.embed_facts()
