@@ -5,6 +5,8 @@ import shutil
 
 import pytest
 
+from tests.emptying import empty_after_each
+
 PASSWORD = "correct horse battery"
 # The files that take longest, which a run begins with.
 FIRST = (
@@ -43,6 +45,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 _left_out = pytest.StashKey[int]()
 
 
+def pytest_configure() -> None:
+    empty_after_each()
+
+
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
     count = config.stash.get(_left_out, 0)
     if count:
@@ -64,9 +70,10 @@ def chromium() -> str:
 @pytest.fixture(autouse=True)
 def without_past():
     """No test depends on what another's calls taught of a model: of its tokens, nor of its health, by which models are
-    asked in another order."""
-    from llm import estimates, router
+    asked in another order. Nor on headers that are no longer stored."""
+    from llm import estimates, router, wire
 
+    wire.forget_headers()
     estimates.forget()
     router.forget()
 
