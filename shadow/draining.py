@@ -41,7 +41,10 @@ def drain(seconds: float = DRAIN_SECONDS) -> int:
             if not claimed:
                 ring(cancelling.MORE_WAITS, {})
                 break
+            before = len(seen)
             done += async_to_sync(run_waiting)(seen, deadline)
+        if len(seen) == before:
+            break  # others' runs leave no room, such as those of a worker that died: the tick ends these
     return done
 
 

@@ -181,6 +181,15 @@ def test_what_is_left_after_its_time_is_another_drains(emulator, alice, begun):
     assert len(drains()) == before + 1
 
 
+def test_a_drain_goes_where_the_runs_of_others_leave_no_room(alice, begun):
+    triggers.trigger(read_thread(alice).pk, "waiting-max")
+    for _number in range(draining.AT_ONCE):
+        run_row(read_thread(alice), status="running")
+    before = len(drains())
+    assert draining.drain(seconds=5.0) == 0
+    assert len(drains()) == before  # it did not stay until its time was over
+
+
 def test_a_worker_runs_sixteen_at_a_time(emulator, alice, begun):
     for _number in range(18):
         triggers.trigger(read_thread(alice).pk, "waiting-max")
