@@ -151,7 +151,7 @@ def _runs(window: Window) -> Iterator[Spent]:
     runs = window.of(ShadowRun.objects.filter(status__in=OVER))
     held = ShadowFactProposal.objects.filter(run__in=runs.values("pk"), validation_error="")
     fruitful = set(held.values_list("run_id", flat=True))
-    # A run that was cancelled is over before its call is closed: what that used stands with the call alone.
+    # A run that was cancelled is over before its call is closed, which then knows first what it used.
     calls = ModelCall.objects.in_bulk(runs.exclude(call=None).values_list("call", flat=True))
     for run in runs.order_by("pk").iterator():
         completed = run.status == ShadowRun.Status.COMPLETED

@@ -9,9 +9,9 @@ from shadow import tasks, ticks
 
 
 class Command(BaseCommand):
-    """Queues what is due and runs what waits, of conversations of any age."""
+    """Queues what is due and runs what waits, of conversations of any age; where a worker is at it already, it is told."""
 
-    help = "Queue the shadow turns that are due and run them in this process."
+    help = "Queue the shadow turns that are due and run them in this process, unless a worker is at it."
 
     def handle(self, *_args: Any, **_options: Any) -> None:
         ticks.shadow_tick(clock.now().replace(minute=0))
