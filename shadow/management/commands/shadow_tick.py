@@ -9,7 +9,7 @@ from shadow import tasks, ticks
 
 
 class Command(BaseCommand):
-    """Queues what is due and runs what waits, of conversations of any age; where a worker is at it already, it is told."""
+    """Queues what is due and runs what waits, of conversations of any age. A worker that is at it is told."""
 
     help = "Queue the shadow turns that are due and run them in this process, unless a worker is at it."
 
