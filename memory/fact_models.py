@@ -5,6 +5,8 @@ A fact is never edited: a new version supersedes it. Where it may be seen it say
 refuses is listed in `memory/rules.py`.
 """
 
+from typing import TypeAlias
+
 from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
@@ -20,11 +22,21 @@ ON_ISLAND = Q(scope=Thread.Scope.ISOLATED, island__isnull=False)
 ONE_SOURCE = Q(message__isnull=True, generation__isnull=False) | Q(message__isnull=False, generation__isnull=True)
 
 
+class EvidenceKind(models.TextChoices):
+    """How a piece of evidence proves something."""
+
+    MAX_STATED = "max-stated", _("the person said so")
+    MAX_ACCEPTED = "max-accepted", _("the person accepted it")
+    TOOL_VERIFIED = "tool-verified", _("a tool verified it")
+    OBSERVED_OUTCOME = "observed-outcome", _("an outcome showed it")
+
+
 def evidence_constraints(name: str, of: str) -> list[models.BaseConstraint]:
     """What holds for evidence, whatever it proves: `name` begins the constraints' names, `of` is the field that says
     what it proves."""
     return [
         models.CheckConstraint(condition=ONE_SOURCE, name=f"{name}_one_source"),
+        models.CheckConstraint(condition=Q(kind__in=EvidenceKind.values), name=f"{name}_of_known_kind"),
         models.CheckConstraint(
             condition=Q(kind="max-accepted", accepted_by__isnull=False, message__isnull=False)
             | (~Q(kind="max-accepted") & Q(accepted_by__isnull=True)),
@@ -138,11 +150,7 @@ class Fact(models.Model):
 class FactEvidence(models.Model):
     """What proves a fact: a message, or a whole generation."""
 
-    class Kind(models.TextChoices):
-        MAX_STATED = "max-stated", _("the person said so")
-        MAX_ACCEPTED = "max-accepted", _("the person accepted it")
-        TOOL_VERIFIED = "tool-verified", _("a tool verified it")
-        OBSERVED_OUTCOME = "observed-outcome", _("an outcome showed it")
+    Kind: TypeAlias = EvidenceKind
 
     fact = models.ForeignKey(Fact, on_delete=models.CASCADE, related_name="evidence", db_index=False)
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")

@@ -29,6 +29,7 @@ RULES: dict[str, Promise] = {
     "fact_superseded_says_so": _("A fact that another one replaced is superseded."),
     "fact_embedding_names_its_model": _("The vector of a fact names the model that made it."),
     "factevidence_one_source": _("Evidence is a message or a generation."),
+    "factevidence_of_known_kind": _("Evidence is of a kind that there is."),
     "factevidence_accepted_says_where": _("What was accepted, and nothing else, names where."),
     "factevidence_once": _("The same evidence is kept once for a fact."),
     "factevidence_owner_is_the_facts": _("Evidence belongs to the owner of the fact."),

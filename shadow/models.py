@@ -289,12 +289,7 @@ class ShadowProposalEvidence(models.Model):
     class Meta:
         verbose_name = _("evidence of a shadow proposal")
         verbose_name_plural = _("evidence of shadow proposals")
-        constraints = [
-            *evidence_constraints("proposalevidence", of="proposal"),
-            models.CheckConstraint(
-                condition=Q(kind__in=FactEvidence.Kind.values), name="proposalevidence_of_known_kind"
-            ),
-        ]
+        constraints = evidence_constraints("proposalevidence", of="proposal")
 
     def __str__(self) -> str:
         return f"evidence {self.pk} of p:{self.proposal_id}"

@@ -95,6 +95,7 @@ def test_what_was_closed_is_never_active_again(alice, said, status):
 def test_evidence_is_one_row_of_the_owners_once(alice, bob, said, foreign):
     fact = fact_row(alice, said)
     row = fact.evidence.get()
+    change("factevidence_of_known_kind", row, "kind", "rumour")
     copy_of("factevidence_one_source", row, generation_id=said.generation_id)
     copy_of("factevidence_one_source", row, message_id=None)
     copy_of("factevidence_once", row)
