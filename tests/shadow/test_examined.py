@@ -1,6 +1,7 @@
 """Each message is read by shadows exactly once, however its generation ends: real conversations with real ends, read
 while they went on and once more after it."""
 
+import asyncio
 import io
 import json
 
@@ -39,8 +40,8 @@ def import_history(person, folder):
     """One conversation that fills several contexts."""
     now = clock.now().isoformat()
     lines = [
-        {"conversation": "old", "id": str(number), "role": role, "text": f"{number}: {WORDS[:4000]}", "created": now}
-        for number, role in enumerate(["user", "assistant"] * 20)
+        {"conversation": "old", "id": str(number), "role": role, "text": f"{number}: {WORDS[:4800]}", "created": now}
+        for number, role in enumerate(["user", "assistant"] * 10)
     ]
     file = folder / "lines.jsonl"
     file.write_text("\n".join(map(json.dumps, lines)))
@@ -76,15 +77,18 @@ def test_every_message_is_read_once_for_every_way_a_generation_can_end(emulator,
     ways = [*(way for way in EndReason.values if way != EndReason.IMPORT), "archived", LIVE]
 
     async def scenario(world):
-        for way in ways:
-            thread = await world.new_thread(alice, title=way)
-            await world.ask(thread, "I prefer tea.")
+        threads = {way: await world.new_thread(alice, title=way) for way in ways}
+        await asyncio.gather(*(world.ask(thread, "I prefer tea.") for thread in threads.values()))
+        for thread in threads.values():
             await in_database(triggers.trigger, thread.pk, "turn-failed")
-            await drain()
-            await world.ask(thread, "I live in Porto.")
-            await end(world, way, thread, alice)
-            if await in_database(lambda one=thread: Thread.objects.get(pk=one.pk).status) == Thread.Status.ACTIVE:
-                await world.ask(thread, "And I have a cat.")
+        assert await drain() == len(ways)
+        await asyncio.gather(*(goes_on_and_ends(world, way, thread) for way, thread in threads.items()))
+
+    async def goes_on_and_ends(world, way, thread):
+        await world.ask(thread, "I live in Porto.")
+        await end(world, way, thread, alice)
+        if await in_database(lambda: Thread.objects.get(pk=thread.pk).status) == Thread.Status.ACTIVE:
+            await world.ask(thread, "And I have a cat.")
 
     play(emulator, scenario)
     import_history(alice, tmp_path)
