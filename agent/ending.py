@@ -51,13 +51,15 @@ def end_or_go_on(
     alone = vars(thread).get("has_suspended") is False
     standing = [] if alone else list(frames.open_frames(thread))
     frame = TaskFrame(pk=holding.frame_id, source=holding.source)
-    frames.end(frame, reason, notice)
+    frames.mark_ended(frame, reason, notice)
     if notice:
         events.append(append_notice(thread, generation, notice, reason))
     below = next((one for one in standing if one.state == TaskFrame.State.SUSPENDED), None)
     resumes = below is not None and not frames.is_renewal(below.source)
     if thread.kind == Thread.Kind.TASK and not resumes and not frames.is_renewal(frame.source):
         dispatch.deliver_result(thread, frame)
+    if below is not None or renew:
+        frame.save(update_fields=frames.ENDED_FIELDS)
     if below is not None:
         below.state = TaskFrame.State.RUNNING
         below.save(update_fields=["state"])
@@ -69,7 +71,7 @@ def end_or_go_on(
     if renew:
         events.append(frames.state_event(thread, frames.begin_renewal(thread, holding)))
         return True, events
-    leases.release(thread, Thread.State.IDLE)
+    leases.release_after(thread, frame)
     events.append(frames.state_event(thread, None))
     good = reason == TaskFrame.EndReason.ANSWERED
     settle(thread, SettledReason.TURN_BOUNDARY if good else SettledReason.TURN_FAILED)

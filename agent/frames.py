@@ -66,14 +66,22 @@ def begin_renewal(thread: Thread, holding: Holding) -> TaskFrame:
     return frame
 
 
+ENDED_FIELDS = ("state", "end_reason", "notice", "ended")
+
+
 def end(frame: TaskFrame, reason: TaskFrame.EndReason, notice: str = "") -> None:
     """Close a frame for good; `notice` is the sentence that the person is shown."""
+    mark_ended(frame, reason, notice)
+    frame.save(update_fields=ENDED_FIELDS)
+
+
+def mark_ended(frame: TaskFrame, reason: TaskFrame.EndReason, notice: str = "") -> None:
+    """The same without writing it yet."""
     good = reason in (TaskFrame.EndReason.ANSWERED, TaskFrame.EndReason.STOPPED)
     frame.state = TaskFrame.State.DONE if good else TaskFrame.State.FAILED
     frame.end_reason = reason
     frame.notice = notice
     frame.ended = clock.now()
-    frame.save(update_fields=["state", "end_reason", "notice", "ended"])
 
 
 def state_event(thread: Thread, frame: TaskFrame | None) -> tuple[str, dict[str, Any]]:

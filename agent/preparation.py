@@ -59,25 +59,30 @@ class Present:
     previous_last_id: int | None
 
 
-def present(holding: Holding) -> Present:
-    """What a request is composed from, as it stands now."""
-    stop_asked = TaskFrame.objects.filter(pk=holding.frame_id).values("stop_asked")
+def stop_asked(holding: Holding) -> Subquery:
+    """Annotation: whether the user asked to stop the running frame."""
+    return Subquery(TaskFrame.objects.filter(pk=holding.frame_id).values("stop_asked"))
+
+
+def present(holding: Holding, thread: Thread) -> Present:
+    """What a request is composed from, as it stands now; `thread` was locked with `stop_asked`."""
+    if holding.opens is not None:
+        return Present(holding.opens, bool(vars(thread)["stop_asked"]), None)
     reached = _reached(OuterRef("pk"), OuterRef("header_id"))
     generation = (
         Generation.objects.select_related("header")
-        .annotate(stop_asked=Subquery(stop_asked), previous_last_id=Subquery(reached.values("last_message_id")[:1]))
+        .annotate(previous_last_id=Subquery(reached.values("last_message_id")[:1]))
         .get(pk=holding.generation_id)
     )
-    read = vars(generation)
-    return Present(generation, bool(read["stop_asked"]), read["previous_last_id"])
+    return Present(generation, bool(vars(thread)["stop_asked"]), vars(generation)["previous_last_id"])
 
 
 def prepare(holding: Holding, step: Step, model: Model, attempt: int, max_tokens: int | None) -> Prepared:
     """Build a further attempt of a request, for the same model or the next. Raises LeaseLost, ThreadGone,
     CategoryChanged, OpeningTooLarge."""
     with transaction.atomic():
-        thread = lock_thread(holding.thread_id, holding.token)
-        return compose(thread, present(holding), holding, step, model, attempt, max_tokens)
+        thread = lock_thread(holding.thread_id, holding.token, stop_asked=stop_asked(holding))
+        return compose(thread, present(holding, thread), holding, step, model, attempt, max_tokens)
 
 
 def compose(
@@ -99,7 +104,7 @@ def compose(
     header = _header(thread, generation, model)
     if generation.opening is None:
         generation.opening = opening.render(thread, generation, step.ahead)
-        generation.save(update_fields=["opening"])
+        generation.save(update_fields=["header", "opening"])
     check_opening(generation.opening, header, model)
     messages = wire_messages(
         generation.opening,
@@ -161,7 +166,8 @@ def _header(thread: Thread, generation: Generation, model: Model) -> RequestHead
     )
     if model.name == (_own_model(thread, generation) or model.name):
         generation.header = header
-        generation.save(update_fields=["header"])
+        if generation.opening is not None:  # else it is saved with the opening
+            generation.save(update_fields=["header"])
     return header
 
 

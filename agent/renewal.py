@@ -104,7 +104,7 @@ def _leave(holding: Holding, generation: Generation) -> bool:
 
 def _end(thread: Thread, generation: Generation, holding: Holding, notice: str, events: list[Event]) -> bool:
     holding.generation_id = generation.pk
-    holding.opens = generation.opening is None
+    holding.opens = generation if generation.opening is None else None
     goes_on, more = ending.end_or_go_on(thread, generation, holding, TaskFrame.EndReason.ANSWERED, notice)
     emit_all(thread.pk, thread.owner_id, [*events, *more])
     if not goes_on:

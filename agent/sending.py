@@ -8,12 +8,10 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from agent import questions, quoting, speaking
-from agent.events import Event, emit_all
-from agent.frames import turn_view
+from agent.events import emit_all
 from agent.models import InboxItem, Level
-from agent.projection import item_view, thread_view
+from agent.projection import item_view
 from agent.refusals import Refused
-from threads.lifecycle import title_from
 from threads.models import Thread
 
 CLIENT_KEY_MAX_CHARS = 100
@@ -50,12 +48,7 @@ def send(user: User, channel: str, text: str, *, client_key: str, quote: dict[st
                 return item
         if not _insert(item):
             return _said_before(item)
-        events: list[Event] = [("queued", {"item": item_view(item)})]
-        if not thread.title and thread.kind != Thread.Kind.MAIN:
-            thread.title = title_from(text)
-            thread.save(update_fields=["title"])
-            events.append(("state", {"thread": thread_view(thread), "turn": turn_view(thread)}))
-        emit_all(thread.pk, thread.owner_id, events, wake=True)
+        emit_all(thread.pk, thread.owner_id, [("queued", {"item": item_view(item)})], wake=True)
         speaking.after_speaking(thread)
     return item
 

@@ -1,5 +1,7 @@
 """Taking a thread: who finds work, takes the lease, and puts the right frame on top."""
 
+from collections.abc import Sequence
+
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
@@ -10,6 +12,7 @@ from agent.models import InboxItem, Level, TaskFrame
 from agent.prompts import RESUMED_NOTE
 from agent.safe_point import absorb, append_note, waiting_items
 from maxclaw import clock
+from threads.lifecycle import title_from
 from threads.models import Thread
 from threads.transcript import ThreadGone, live_generation, lock_thread
 
@@ -58,6 +61,8 @@ def take(thread_id: int, holder: str) -> Holding | None:
         if frame is None and (not items or max(item.level for item in items) < STARTS_A_TURN_FROM_LEVEL):
             return None
         generation = live_generation(thread)
+        if not thread.title and thread.kind != Thread.Kind.MAIN:
+            thread.title = _title(items)
         token = leases.grant(thread, holder)
         events: list[Event] = []
         fresh = frame is None
@@ -85,8 +90,13 @@ def take(thread_id: int, holder: str) -> Holding | None:
             source=frame.source,
             language=thread.owner.language,
             fresh=fresh,
-            opens=generation.opening is None,
+            opens=generation if generation.opening is None else None,
         )
+
+
+def _title(items: Sequence[InboxItem]) -> str:
+    """What a conversation without a title is called from its first words on."""
+    return next((title_from(item.text) for item in items if item.source == "user"), "")
 
 
 def sweep(thread_id: int) -> bool:

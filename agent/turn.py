@@ -28,6 +28,7 @@ from agent.preparation import (
     compose,
     prepare,
     present,
+    stop_asked,
 )
 from agent.prompts import STEP_LIMIT_NOTE
 from agent.questions import open_questions
@@ -123,7 +124,7 @@ class Turn:
     async def _step(self) -> bool:
         """One request with its round of tools. True when another one follows."""
         step = Step()
-        if self.holding.opens:
+        if self.holding.opens is not None:
             step.ahead = await opening.look_ahead(self.holding.thread_id, None)
         begun = await in_database(self._begin, step)
         if begun is None:
@@ -131,7 +132,7 @@ class Turn:
             self.cancel(CancelReason.STOP)
             await asyncio.sleep(0)
             return True
-        self.holding.opens = False
+        self.holding.opens = None
         deltas = DeltaWriter(self.holding.thread_id, self.holding.owner_id, self.holding.token)
         try:
             answered = await self._ask(step, begun, deltas)
@@ -184,8 +185,9 @@ class Turn:
         """Count the request, choose the models in order, and prepare the first attempt. On the turn's last request the
         model is told so. None when the user asked to stop."""
         with transaction.atomic():
-            thread = lock_thread(self.holding.thread_id, self.holding.token)
-            now = present(self.holding)
+            # Read with the lock: a stop that came while it was waited for rings.
+            thread = lock_thread(self.holding.thread_id, self.holding.token, stop_asked=stop_asked(self.holding))
+            now = present(self.holding, thread)
             if now.stop_asked:
                 return None
             steps = 1 if self.holding.fresh else _count_step(self.holding.frame_id)

@@ -12,7 +12,8 @@ the same request, byte for byte, is made by the bare SDK. Columns:
   batches are not counted, nor are BEGIN, COMMIT and savepoints.
 
 Threads have 10, 1,000 and 10,000 rows; turns run one after the other or on 50 threads at once; the model answers at
-once, or 400 ms later.
+once, or 400 ms later. A first turn is that of a new conversation, whose title, header and opening it stores.
+No page is open: what a page reads to follow a turn is asked by its own socket, and not by the turn.
 """
 
 import asyncio
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from threads.models import Thread
 
 ROWS = (10, 1_000, 10_000)
+FIRST_TURN = 0
 CONCURRENCY = 50
 FIRST_TOKEN_MS = 400
 TYPICAL_ROWS = 1_000  # the length of thread that the figures are of, where they name none
@@ -66,6 +68,8 @@ class Cell:
 
     @property
     def name(self) -> str:
+        if self.rows == FIRST_TURN:
+            return "first turn, 1 at once, instant"
         return f"{self.rows:,} rows, {self.threads} at once, {'400 ms' if self.paced else 'instant'}"
 
 
@@ -87,9 +91,9 @@ class Measured:
 def cells(*, quick: bool, smoke: bool) -> list[Cell]:
     """What is measured, the quick and the smoke selection being shorter."""
     if smoke:
-        return [Cell(10, 1, False, 2), Cell(10, 3, False, 1)]
+        return [Cell(FIRST_TURN, 1, False, 2), Cell(10, 1, False, 2), Cell(10, 3, False, 1)]
     sequential = 4 if quick else 12
-    found = []
+    found = [Cell(FIRST_TURN, 1, False, sequential)]
     for paced in (False, True):
         for rows in ROWS:
             found.append(Cell(rows, 1, paced, sequential))
@@ -148,7 +152,7 @@ class Bench:
         """Make the threads that the plan needs, each with one turn done: its opening and header are frozen then."""
         from maxclaw.database_threads import in_database
 
-        for rows in sorted({cell.rows for cell in plan}):
+        for rows in sorted({cell.rows for cell in plan} - {FIRST_TURN}):
             needed = max(cell.threads for cell in plan if cell.rows == rows)
             self._threads[rows] = await in_database(_make_threads, rows, needed)
         await in_database(_analyze)
@@ -156,13 +160,13 @@ class Bench:
     async def cell(self, cell: Cell) -> Measured:
         """Measure one combination."""
         self._emulator.set_pace({"first_token_ms": FIRST_TOKEN_MS if cell.paced else 0, "tokens_per_second": None})
-        threads = self._threads[cell.rows][: cell.threads]
-        for _number in range(WARM_UPS):
-            await self._wave(threads)
         measured = Measured()
-        for _number in range(cell.turns):
+        for number in range(WARM_UPS + cell.turns):
+            threads = await self._ready(cell)
             counted, spent = self._statements.count, time.process_time()
             wave = await self._wave(threads)
+            if number < WARM_UPS:
+                continue
             measured.statements += self._statements.count - counted
             measured.cpu += (time.process_time() - spent) * 1000
             measured.turn += [turn for turn, _model in wave]
@@ -172,6 +176,13 @@ class Bench:
         measured.statements /= cell.turns * cell.threads
         measured.cpu /= cell.turns * cell.threads
         return measured
+
+    async def _ready(self, cell: Cell) -> list["Thread"]:
+        from maxclaw.database_threads import in_database
+
+        if cell.rows == FIRST_TURN:
+            return await in_database(_make_threads, cell.rows, cell.threads)
+        return self._threads[cell.rows][: cell.threads]
 
     async def _wave(self, threads: Sequence["Thread"]) -> list[tuple[float, float]]:
         wave = await asyncio.gather(*(self._turn(thread) for thread in threads))
@@ -216,13 +227,14 @@ class Bench:
         return await in_database(_context_ms, self._threads[rows][0])
 
     async def print_statements(self) -> None:
-        thread = next(iter(self._threads.values()))[0]
-        self._statements.kept = []
-        await self._wave([thread])
-        print("\nStatements of one turn\n")
-        for number, statement in enumerate(self._statements.kept, start=1):
-            print(f"{number:3} {' '.join(statement.split())[:150]}")
-        self._statements.kept = None
+        for cell in (Cell(FIRST_TURN, 1, False, 1), Cell(min(self._threads), 1, False, 1)):
+            threads = await self._ready(cell)
+            self._statements.kept = []
+            await self._wave(threads)
+            print(f"\nStatements of one turn: {cell.name}\n")
+            for number, statement in enumerate(self._statements.kept, start=1):
+                print(f"{number:3} {' '.join(statement.split())[:150]}")
+            self._statements.kept = None
 
 
 def _client(base_url: str) -> "AsyncAnthropic":
@@ -249,8 +261,10 @@ def _make_threads(rows: int, number: int) -> list["Thread"]:
     threads: list[Thread] = []
     for place in range(number):
         with transaction.atomic():
-            thread = create_thread(owner, title=f"{rows} rows, {place}")
-            if not threads:
+            thread = create_thread(owner, title=f"{rows} rows, {place}" if rows else "")
+            if not rows:
+                pass
+            elif not threads:
                 append_many(thread, live_generation(thread), lines)
             else:
                 _copy_rows(Generation.objects.get(thread=threads[0]), live_generation(thread))

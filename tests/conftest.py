@@ -77,10 +77,9 @@ def chromium() -> str:
 @pytest.fixture(autouse=True)
 def without_past():
     """No test depends on what another's calls taught of a model: of its tokens, nor of its health, by which models are
-    asked in another order. Nor on headers that are no longer stored."""
-    from llm import estimates, router, wire
+    asked in another order."""
+    from llm import estimates, router
 
-    wire.forget_headers()
     estimates.forget()
     router.forget()
 

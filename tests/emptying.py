@@ -28,4 +28,12 @@ def empty(connection: BaseDatabaseWrapper) -> None:
 
 def empty_after_each() -> None:
     """Have the tests that commit end in this way."""
-    TransactionTestCase._fixture_teardown = lambda test: [empty(connections[name]) for name in connections]
+
+    def end(_test: TransactionTestCase) -> None:
+        from llm import wire
+
+        for name in connections:
+            empty(connections[name])
+        wire.forget_headers()
+
+    TransactionTestCase._fixture_teardown = end
