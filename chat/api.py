@@ -1,5 +1,5 @@
-"""The REST API: the same entry points as the page's socket, for programs. Every error is {"code",
-"reason"}."""
+"""The REST API: the same entry points as the page's socket, for programs. Every error is {"code", "reason"}:
+`chat/api_errors.py` puts the framework's own into that shape."""
 
 from collections.abc import Callable
 from typing import Any
@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework import status
+from rest_framework.exceptions import ParseError
 from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -69,6 +70,8 @@ class Endpoint(APIView):
             return error(exc.code, exc.sentence)
         if isinstance(exc, LifecycleRefused):
             return error("refused", str(exc))
+        if isinstance(exc, RecursionError):  # a body of brackets within brackets
+            exc = ParseError()
         return super().handle_exception(exc)
 
 

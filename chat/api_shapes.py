@@ -174,6 +174,11 @@ class ErrorShape(serializers.Serializer[dict[str, Any]]):
 
     code = serializers.CharField()
     reason = serializers.CharField()
+    problems = serializers.DictField(
+        child=serializers.CharField(),
+        required=False,
+        help_text="Of input (`bad-input`): what is wrong with each field.",
+    )
 
 
 class ListQuery(serializers.Serializer[dict[str, Any]]):

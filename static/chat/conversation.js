@@ -6,6 +6,7 @@ import { pointerOf } from "./quotes.js";
 import { amend, apply, Gap } from "./state.js";
 
 const KEPT_PENDING = "pending "; // and the channel: words on their way outlive a reload of the page
+const KEPT_STOP = "stop "; // and the channel: so does the turn that is to stop
 
 let counter = 0;
 
@@ -15,8 +16,8 @@ export function newKey() {
   return `${Date.now().toString(36)}-${counter}-${crypto.getRandomValues(new Uint32Array(2)).join("")}`;
 }
 
-/** Channels into which words were on their way when the page went. */
-export const unsentChannels = () => keptNames(KEPT_PENDING);
+/** Channels into which words, or a stop, were on their way when the page went. */
+export const unsentChannels = () => [...new Set([...keptNames(KEPT_PENDING), ...keptNames(KEPT_STOP)])];
 
 export class Conversation {
   constructor(channel, connection, onChange) {
@@ -26,7 +27,8 @@ export class Conversation {
     this.state = null; // the reducer's, with the newest messages
     this.past = null; // {messages, has_earlier}: the window, where the reader has left the newest messages
     this.pending = []; // [{key, text, quote: the card that goes along, or null, outcome, byRequest?}]
-    this.stopWanted = null; // the frame of a turn that the person wants stopped
+    const stop = kept(KEPT_STOP + channel);
+    this.stopWanted = stop ? Number(stop) : null; // the frame of a turn that the person wants stopped
     this.asked = null; // {earlier: message id}, {later: message id} or {around: message id}: the page on its way
     this.wanted = null; // id of a message that somebody wants to see
     for (const item of JSON.parse(kept(KEPT_PENDING + channel) ?? "[]")) this.expect(item);
@@ -47,12 +49,13 @@ export class Conversation {
     this.asked = null;
     const after = this.state && !this.state.stale ? this.state.event : null;
     this.connection.send({ type: "open", channel: this.channel, after });
-    this.sendPending();
-    this.sendStop();
+    this.sendAgain();
   }
 
-  sendPending() {
+  /** What was asked for and is not confirmed: words, and a stop. The server does neither twice. */
+  sendAgain() {
     for (const item of this.pending) if (!item.byRequest) this.transmit(item);
+    this.sendStop();
   }
 
   close() {
@@ -91,8 +94,13 @@ export class Conversation {
 
   /** Stop the turn that runs; once there is a connection again, where there is none. Returns whether it was asked for. */
   stop() {
-    this.stopWanted = this.state?.turn?.frame ?? null;
+    this.wantStopped(this.state?.turn?.frame ?? null);
     return this.sendStop();
+  }
+
+  wantStopped(frame) {
+    this.stopWanted = frame;
+    keep(KEPT_STOP + this.channel, frame === null ? "" : String(frame));
   }
 
   /** The server leaves a turn that has ended as it is. */
@@ -197,7 +205,7 @@ export class Conversation {
       this.settle(frame.key);
       this.onChange({});
     }
-    if (this.stopWanted !== null && this.state?.turn?.frame !== this.stopWanted) this.stopWanted = null;
+    if (this.stopWanted !== null && this.state && this.state.turn?.frame !== this.stopWanted) this.wantStopped(null);
     this.seek();
   }
 

@@ -19,6 +19,7 @@ export class Conversations {
     this.archived = false;
     this.found = null; // what was read: a search, the archived ones, more than the first page; or null
     this.wanted = new Map(); // what is asked for, as JSON -> how many pages of it, where that is more than one
+    this.deletedPages = 1; // how much of what was deleted is shown
     this.reading = Promise.resolve();
     this.next = null; // the reading after the one under way
     search.addEventListener("input", () => {
@@ -85,6 +86,7 @@ export class Conversations {
 
   async showArchived(archived) {
     this.archived = archived;
+    this.deletedPages = 1;
     this.archivedButton.setAttribute("aria-pressed", String(archived));
     await this.find();
   }
@@ -151,22 +153,36 @@ export class Conversations {
   async read() {
     const { query } = this;
     const key = JSON.stringify(query);
-    let missing = (this.wanted.get(key) ?? 1) * PAGE_ROWS; // the main conversation stands outside the pages
+    const isOld = () => JSON.stringify(this.query) !== key; // another question overtook it
+    const found = await this.readPages(query, this.wanted.get(key) ?? 1, isOld);
+    if (!found) return;
+    // Whatever can still be brought back stands with what was put away.
+    const gone = this.archived ? await this.readPages({ ...query, status: "deleted" }, this.deletedPages, isOld) : null;
+    if (isOld()) return;
+    this.found = { ...found, deleted: gone?.threads ?? [], more_deleted: gone?.has_more ?? false };
+    this.draw();
+  }
+
+  /** {threads, has_more}: so many pages of what the query asks for; null where that failed or `isOld()`. */
+  async readPages(query, pages, isOld) {
+    let missing = pages * PAGE_ROWS; // the main conversation stands outside the pages
     let found = { threads: [], has_more: true };
     while (found.has_more && missing > 0) {
       const limit = Math.min(missing, REQUEST_MAX_ROWS);
       missing -= limit;
       const before = found.threads.length ? { before: found.threads.at(-1).channel } : {};
       const page = await this.load({ ...query, limit, ...before });
-      // An answer that another question overtook is old.
-      if (!page || JSON.stringify(this.query) !== key) return;
+      if (!page || isOld()) return null;
       found = { threads: [...found.threads, ...page.threads], has_more: page.has_more };
     }
-    // Whatever can still be brought back stands with what was put away.
-    const deleted = this.archived ? ((await this.load({ ...query, status: "deleted" }))?.threads ?? []) : [];
-    if (JSON.stringify(this.query) !== key) return;
-    this.found = { ...found, deleted };
-    this.draw();
+    return found;
+  }
+
+  async moreDeleted() {
+    const count = this.found.deleted.length;
+    this.deletedPages += 1;
+    await this.find();
+    this.nav.querySelectorAll(".bring-back")[count]?.focus();
   }
 
   async more() {
@@ -230,7 +246,13 @@ export class Conversations {
       const until = say("erased_at", { time: timeOfDay(new Date(thread.erased)) });
       return element("li", { class: "deleted" }, element("span", { class: "name", title: name }, name, element("small", {}, until)), back);
     };
-    return threads.length ? [element("h2", {}, say("deleted_list")), element("ul", {}, ...threads.map(line))] : [];
+    if (!threads.length) return [];
+    const more = { class: "button more", type: "button", "aria-describedby": "deleted-list", onclick: () => this.moreDeleted() };
+    return [
+      element("h2", { id: "deleted-list" }, say("deleted_list")),
+      element("ul", {}, ...threads.map(line)),
+      this.found.more_deleted ? element("button", more, say("more_conversations")) : "",
+    ];
   }
 
   nothing() {

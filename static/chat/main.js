@@ -356,6 +356,7 @@ const frames = {
     else if (!frame.channel || frame.channel === current?.channel) alerts.show("error", frame.reason);
   },
   gone(frame) {
+    kept.get(frame.channel)?.wantStopped(null);
     kept.delete(frame.channel);
     conversations.remove(frame.channel);
     if (frame.channel === current?.channel) showNothing(say("gone"));
@@ -396,7 +397,7 @@ function onOpen() {
   signedOut = false;
   alerts.hide("signed-out");
   current?.open();
-  for (const conversation of kept.values()) if (conversation !== current) conversation.sendPending();
+  for (const conversation of kept.values()) if (conversation !== current) conversation.sendAgain();
 }
 
 function onState(name) {

@@ -146,6 +146,41 @@ def test_words_that_cannot_be_sent_are_refused_and_not_stored(api, thread, model
     assert not InboxItem.objects.exists()
 
 
+@pytest.mark.parametrize(
+    ("method", "address", "body", "answer"),
+    [
+        ("patch", "{thread}", {}, (400, "bad-input", "title: This field is required.", {"title"})),
+        (
+            "post",
+            "{thread}messages/",
+            {"text": ["x"]},
+            (400, "bad-input", "key: This field is required.", {"key", "text"}),
+        ),
+        ("post", "", [], (400, "bad-input", "Invalid data.", set())),
+        ("get", "?limit=many", None, (400, "bad-input", "limit: A valid integer is required.", {"limit"})),
+        ("get", "nothing/", None, (404, "no-such-thread", "There is no such conversation.", set())),
+        ("put", "", {}, (405, "method-not-allowed", 'Method "PUT" not allowed.', set())),
+        ("post", "", "{", (400, "parse-error", "JSON parse error", set())),
+        ("post", "", "[" * 100_000, (400, "parse-error", "", set())),
+    ],
+)
+def test_every_error_has_one_shape_whoever_raises_it(api, thread, method, address, body, answer):
+    status, code, reason, fields = answer
+    raw = {"content_type": "application/json"} if isinstance(body, str) else {}
+    at = "/api/threads/" + address.format(thread=f"{thread.channel}/")
+    told = getattr(api, method)(at, body, **raw)
+    said = told.json()
+    assert (told.status_code, said["code"]) == (status, code)
+    assert reason in said["reason"]
+    assert said["reason"].endswith(".") or code == "parse-error"
+    assert fields <= set(said.get("problems", {})), said
+
+
+def test_who_is_not_signed_in_is_told_in_that_shape_too():
+    told = APIClient().get("/api/threads/")
+    assert (told.json()["code"], set(told.json())) == ("not-authenticated", {"code", "reason"})
+
+
 def test_a_turn_is_stopped_and_an_unknown_one_is_not(api, thread, alice):
     frame = TaskFrame.objects.create(thread=thread, owner=alice, state="suspended")
     address = f"/api/threads/{thread.channel}/stop/"

@@ -11,6 +11,7 @@ from chat.conversations import create_conversation, rename_conversation
 from chat.frames import FRAME_MAX_BYTES
 from chat.snapshot import apply
 from llm.emulator import client as emulated
+from maxclaw import clock
 from tests.browser import PHONE
 from tests.chat.histories import random_history
 from tests.chat.records import say, say_many
@@ -329,6 +330,22 @@ def test_titles_are_searched_and_more_rows_come_by_pages(open_page, alice):
     expect(page.locator("#conversations .empty")).to_have_text("No title contains “nowhere”.")
     page.keyboard.press("Escape")
     expect(links).to_have_count(131)
+
+
+def test_what_was_deleted_stands_by_pages_with_what_was_put_away(open_page, alice):
+    made = [create_thread(alice, title=f"Conversation {number}") for number in range(63)]
+    Thread.objects.filter(pk__in=[thread.pk for thread in made]).update(deleted=clock.now())
+    page = open_page(alice)
+    page.locator("#archived").click()
+    back = page.locator(".bring-back")
+    expect(back).to_have_count(60)
+    page.get_by_role("button", name="Show more").press("Enter")
+    expect(back).to_have_count(63)
+    expect(back.nth(60)).to_be_focused()
+    expect(page.get_by_role("button", name="Show more")).to_have_count(0)
+    page.keyboard.press("Enter")
+    expect(page.locator("#title")).to_have_text("Conversation 2")
+    assert Thread.objects.get(pk=made[2].pk).deleted is None
 
 
 def test_earlier_messages_load_without_moving_what_is_read(open_page, alice):

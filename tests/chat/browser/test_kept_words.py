@@ -43,7 +43,7 @@ class Gate:
         connected(self.page)
 
 
-def test_words_on_their_way_outlive_a_reload_and_a_stop_waits_for_the_connection(server, open_chat, alice, emulator):
+def test_words_on_their_way_and_a_stop_outlive_a_reload_and_wait_for_the_connection(server, open_chat, alice, emulator):
     thread = create_thread(alice, title="Boats")
     page = open_chat(alice, thread.channel)
     gate = Gate(page, server)
@@ -63,7 +63,9 @@ def test_words_on_their_way_outlive_a_reload_and_a_stop_waits_for_the_connection
     gate.close()
     page.locator("#stop").click()
     expect(page.locator(".toast")).to_contain_text("as soon as the connection is back")
+    page.goto(server.url)  # a page that was loaded since, and shows another conversation, stops it too
     gate.open()
+    page.goto(f"{server.url}/c/{thread.channel}/")
     expect(page.locator('.from-assistant[data-state="interrupted"]')).to_have_count(1)
     page.reload()
     connected(page)
