@@ -15,6 +15,8 @@ class EmulatedModel:
     """One model: its wire id, limits in tokens and behaviour.
 
     `thinking_bound` means that a thinking block is valid only behind the unchanged prefix it was made behind.
+    `manual_thinking` takes thinking with a budget of tokens; `strips_thinking`: once a person has spoken again, earlier
+    thinking is ignored, and costs nothing. Older models have both, none of those that are served without being asked.
     `thinking_display` is what an answer shows of its thinking when the request does not say: summarized or
     omitted.
     """
@@ -25,13 +27,16 @@ class EmulatedModel:
     max_output_tokens: int = DEFAULT_OUTPUT_TOKENS
     cache_minimum_tokens: int = DEFAULT_CACHE_MINIMUM_TOKENS
     adaptive_thinking: bool = False
+    manual_thinking: bool = False
+    strips_thinking: bool = False
     thinking_bound: bool = True
     thinking_display: str = "summarized"
 
     def describe(self) -> dict[str, Any]:
         """The model as `GET /v1/models/{id}` shows it."""
         no, yes = {"supported": False}, {"supported": True}
-        thinking = {"supported": self.adaptive_thinking}
+        adaptive, manual = {"supported": self.adaptive_thinking}, {"supported": self.manual_thinking}
+        thinking = {"supported": self.adaptive_thinking or self.manual_thinking}
         return {
             "type": "model",
             "id": self.id,
@@ -53,7 +58,7 @@ class EmulatedModel:
                 "pdf_input": no,
                 "server_tools": no,
                 "structured_outputs": yes,
-                "thinking": {**thinking, "types": {"adaptive": thinking, "enabled": no}},
+                "thinking": {**thinking, "types": {"adaptive": adaptive, "enabled": manual}},
             },
         }
 

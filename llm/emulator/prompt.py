@@ -9,6 +9,7 @@ from math import ceil
 from typing import Any
 
 from llm.emulator.errors import ApiError
+from llm.emulator.manual_thinking import stripped_before
 from llm.emulator.request_shape import DEFAULT_EFFORT, MessagesRequest
 from llm.emulator.thinking import Binding, ThinkingChain
 from llm.emulator.tokens import BLOCK_OVERHEAD_TOKENS, IMAGE_TOKENS, token_weight
@@ -89,11 +90,14 @@ def _place(prompt: Prompt, level: bytes, block: dict[str, Any], path: str) -> No
 
 def _place_turns(prompt: Prompt, request: MessagesRequest) -> None:
     latest = max((place for place, turn in enumerate(request.turns) if turn.role == "assistant"), default=-1)
+    strips_before = stripped_before(request.turns) if request.model.strips_thinking else 0
     for place, turn in enumerate(request.turns):
         level = turn.role.encode()
         for number, index, block in turn.blocks:
             path = f"messages.{number}.content.{index}"
             if block["type"] in UNMARKABLE:
+                if place < strips_before:
+                    continue
                 reason = prompt.chain.keep(
                     block,
                     path,

@@ -7,6 +7,7 @@ from typing import Any
 
 from llm.emulator.block_shape import check_cache_control, check_text, refuse_extra
 from llm.emulator.errors import ApiError
+from llm.emulator.manual_thinking import check_budget, check_request
 from llm.emulator.models import EmulatedModel
 from llm.emulator.tool_shape import check_tool_choice, check_tools
 from llm.emulator.turns import Turn, read_turns
@@ -185,6 +186,8 @@ def read_request(
     if not tools and any(block["type"] in ("tool_use", "tool_result") for turn in turns for _, _, block in turn.blocks):
         raise ApiError("Requests which include `tool_use` or `tool_result` blocks must define tools.")
     thinking, display, drop = _read_thinking(body.get("thinking"), model, betas)
+    if thinking and body["thinking"]["type"] == "enabled":
+        check_request(body["thinking"]["budget_tokens"], None if counting else max_tokens, choice["type"], turns)
     effort, output_format = _read_output_config(body.get("output_config"))
     request = MessagesRequest(
         model=model,
@@ -269,13 +272,12 @@ def _read_thinking(thinking: Any, model: EmulatedModel, betas: frozenset[str]) -
             "'adaptive', 'disabled', 'enabled'"
         )
     if kind == "enabled":
-        raise ApiError(
-            '"thinking.type.enabled" is not supported for this model. Use "thinking.type.adaptive" and '
-            '"output_config.effort" to control thinking behavior.'
-        )
+        check_budget(thinking, model)
     if kind == "adaptive" and not model.adaptive_thinking:
         raise ApiError("adaptive thinking is not supported on this model")
     allowed = {"type"} if kind == "disabled" else {"type", "display"}
+    if kind == "enabled":
+        allowed.add("budget_tokens")
     if BINDING_BETA in betas:
         allowed.add("block_binding")
     refuse_extra(thinking, frozenset(allowed), f"thinking.{kind}")
@@ -285,7 +287,7 @@ def _read_thinking(thinking: Any, model: EmulatedModel, betas: frozenset[str]) -
     behavior = (thinking.get("block_binding") or {}).get("prefix_mismatch_behavior", "error")
     if behavior not in ("error", "drop_block"):
         raise ApiError("thinking.block_binding.prefix_mismatch_behavior: Input should be 'error' or 'drop_block'")
-    return kind == "adaptive", display, behavior == "drop_block"
+    return kind != "disabled", display, behavior == "drop_block"
 
 
 def _read_output_config(config: Any) -> tuple[str, dict[str, Any] | None]:
