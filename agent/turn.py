@@ -144,7 +144,7 @@ class Turn:
                 raise
             # Once in a turn: a thread that meets a refused thinking block recovers by itself, and says so.
             self._thinking_was_dropped = True
-            await in_database(self._drop_thinking)
+            await in_database(self._drop_thinking, (self._asked or begun.prepared).model)
             return True
         finally:
             await deltas.close()
@@ -273,12 +273,12 @@ class Turn:
             thread = lock_thread(self.holding.thread_id, self.holding.token)
             emit_all(thread.pk, thread.owner_id, interruption.keep_streamed_answers(thread, keep_wire=False))
 
-    def _drop_thinking(self) -> None:
+    def _drop_thinking(self, model: Model) -> None:
         with transaction.atomic():
             thread = lock_thread(self.holding.thread_id, self.holding.token)
             generation = Generation.objects.get(pk=self.holding.generation_id)
             events = interruption.keep_streamed_answers(thread, keep_wire=False)
-            drop_thinking(thread, generation)
+            drop_thinking(thread, generation, model)
             events.append(append_notice(thread, generation, thinking_dropped_sentence(), "thinking-dropped"))
             emit_all(thread.pk, thread.owner_id, events)
 

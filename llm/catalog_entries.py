@@ -67,9 +67,7 @@ class Model:
 
     `name` is the catalog's, `wire_id` what its server calls it. `context_budget` is what MaxClaw fills at
     most. `thinking` is "off" (nothing is sent), "adaptive", "disabled", or a number of tokens (manual mode).
-    `keeps_thinking`: earlier thinking stays in the context. `binds_thinking`: a thinking block is valid only
-    behind the unchanged prefix that it was made behind. `token_ratio` corrects the general estimate before
-    usage is known.
+    `token_ratio` corrects the general estimate before usage is known.
     """
 
     name: str
@@ -87,8 +85,6 @@ class Model:
     categories: frozenset[str] = frozenset()
     thinking: str | int = "off"
     effort: str = ""
-    keeps_thinking: bool = True
-    binds_thinking: bool = False
     counts_tokens: bool = True
     token_ratio: float = 1.0
 
@@ -199,8 +195,6 @@ class Entry:
             categories=self.reads(known),
             thinking=self.thinking(output),
             effort=self.one_of("effort", EFFORTS),
-            keeps_thinking=self.take("keeps_thinking", bool, "true or false"),
-            binds_thinking=self.take("binds_thinking", bool, "true or false"),
             counts_tokens=self.take("counts_tokens", bool, "true or false"),
             token_ratio=float(self.take("token_ratio", (int, Decimal), "a number")),
         )

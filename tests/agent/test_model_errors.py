@@ -6,13 +6,14 @@ import pytest
 from asgiref.sync import async_to_sync
 
 from agent.models import TaskFrame
-from llm.emulator.client import raw_tool_use, text
+from llm.emulator.client import raw_tool_use, text, thinking, tool_use
 from llm.models import ModelCall
 from tests.agent.world import running_world
 from threads.models import Message
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
+REFUSED_THINKING = "messages.1.content.0: Invalid `signature` in `thinking` block"
 OVERLOADED = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
 
 PASSING = {
@@ -121,7 +122,7 @@ def test_a_refused_thinking_block_is_dropped_once_and_the_turn_goes_on(emulator,
         "type": "error",
         "error": {
             "type": "invalid_request_error",
-            "message": "messages.1.content.0: Invalid `signature` in `thinking` block",
+            "message": REFUSED_THINKING,
         },
     }
     emulator.answer(text("First."))
@@ -130,3 +131,34 @@ def test_a_refused_thinking_block_is_dropped_once_and_the_turn_goes_on(emulator,
     rows = talk(emulator, alice, "First", "Second")
     assert rows[-1].text == "Second answer."
     assert [row.meta["notice"] for row in rows if row.meta.get("notice")] == ["thinking-dropped"]
+
+
+@pytest.mark.parametrize("demands", [True, False])
+def test_dropping_keeps_the_thinking_of_an_open_round_where_the_model_demands_it(
+    emulator, alice, settings, tmp_path, demands
+):
+    """A model that thinks with a budget refuses an open round of tools without its thinking; others do not."""
+    if demands:
+        catalog = tmp_path / "catalog.toml"
+        catalog.write_text("[models.emulator-main]\nthinking = 1_024\n")
+        settings.MAXCLAW_CATALOG = str(catalog)
+        emulator.register_model("emulator-main", manual_thinking=True, strips_thinking=True, thinking_bound=False)
+    emulator.answer(thinking("I think."), text("First."), match={"contains": "Hello"})
+    body = {"type": "error", "error": {"type": "invalid_request_error", "message": REFUSED_THINKING}}
+    emulator.answer(
+        thinking("I look."), tool_use("message_history_read", {"channel": "nowhere"}), match={"contains": "Look"}
+    )
+    emulator.fault("status", status=400, body=body, match={"contains": "There is no such conversation"})
+    emulator.answer(text("Second."))
+    rows = talk(emulator, alice, "Hello", "Look it up")
+    assert rows[-1].text == "Second."
+    sent = [body["messages"] for body in emulator.bodies()]
+    thoughts = [
+        [block["thinking"] for block in blocks_of(messages) if block["type"] == "thinking"] for messages in sent
+    ]
+    assert thoughts[-2] == ["I think.", "I look."]
+    assert thoughts[-1] == (["I look."] if demands else [])
+
+
+def blocks_of(messages):
+    return [block for message in messages if isinstance(message["content"], list) for block in message["content"]]
