@@ -1,5 +1,6 @@
 """Rows of the server itself and of the parts it is built from: to read, in the console's theme."""
 
+from datetime import datetime
 from typing import Any
 
 from axes.models import AccessAttempt, AccessFailureLog, AccessLog
@@ -38,13 +39,17 @@ class LogEntryAdmin(BigTableAdmin):
 
 @admin.register(OrmQ)
 class QueuedTaskAdmin(ReadOnlyAdmin):
-    list_display = ["id", "name", "function", "lock"]
-    fields = ["key", "task_id", "name", "function", "arguments", "lock"]
+    list_display = ["id", "name", "function", "locked_until"]
+    fields = ["key", "task_id", "name", "function", "arguments", "locked_until"]
     ordering = ["id"]
 
     @admin.display(description=_("function"))
     def function(self, queued: OrmQ) -> str:
         return queued.func() or ""
+
+    @admin.display(description=_("locked until"), ordering="lock")
+    def locked_until(self, queued: OrmQ) -> datetime | None:
+        return queued.lock
 
     @admin.display(description=_("arguments"))
     def arguments(self, queued: OrmQ) -> str:

@@ -26,6 +26,11 @@ THEME_WORDS = (
     gettext_noop("No data"),
     gettext_noop("No results matching your query"),
     gettext_noop("Previous"),
+    gettext_noop(
+        "Raw passwords are not stored, so there is no way to see this "
+        "user’s password, but you can change the password using "
+        '<a href="{}" class="text-primary-600 dark:text-primary-500">this form</a>.'
+    ),
     gettext_noop("Run"),
     gettext_noop("Select action"),
     gettext_noop("Select action to run"),

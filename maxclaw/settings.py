@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 from csp.constants import NONE, SELF
+from django.utils.translation import gettext_lazy
 
 from maxclaw import embedded_paths
 from maxclaw.admin_theme import UNFOLD as ADMIN_THEME
@@ -204,7 +205,7 @@ Q_CLUSTER = {
     "recycle": 200,
     "max_rss": 700_000,
     "save_limit": 1000,
-    "label": "Background queue",
+    "label": gettext_lazy("Background queue"),
 }
 
 REST_FRAMEWORK = {

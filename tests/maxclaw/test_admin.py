@@ -133,6 +133,17 @@ def action_urls():
         yield reverse("admin:auth_user_password_change", args=[user.pk]) + "?password1=x&password2=x"
 
 
+def own_page_urls():
+    """Every address that an admin of the registry adds to Django's own, with its first row where it needs one."""
+    for model, options in admin.site._registry.items():
+        row = options.get_queryset(None).first()
+        standing = {pattern.name for pattern in admin.ModelAdmin(model, admin.site).get_urls()}
+        for pattern in options.get_urls():
+            if pattern.name and pattern.name not in standing:
+                arguments = [row.pk if row else 1] if pattern.pattern.regex.groups else []
+                yield reverse(f"admin:{pattern.name}", args=arguments) + "?post=yes&reason=because&text=words&after=1"
+
+
 def _request():
     from django.test import RequestFactory
 
@@ -143,9 +154,10 @@ def _request():
 
 def test_a_get_of_an_action_changes_no_row(console, thread):
     before = rows()
-    urls = list(action_urls())
+    urls = [*action_urls(), *own_page_urls()]
     assert any("deactivate" in url for url in urls)
-    assert any(url.split("?")[0].endswith("/read/") for url in urls)
+    for page in ("/read/", "/retire/", "/restore/", "/correct/", "/merge/"):
+        assert any(url.split("?")[0].endswith(page) for url in own_page_urls()), page
     for url in urls:
         console.get(url)
         assert rows() == before, url

@@ -10,7 +10,7 @@ from tests.browser import PHONE, chromium_browser, open_tab  # noqa: F401  # fix
 from tests.browser_checks import assert_accessible, assert_fits
 from tests.chat.conftest import emulator, emulator_process, server  # noqa: F401  # fixtures
 from tests.maxclaw.console_records import SECRET, fill, lapse
-from threads.models import Message, PrivateReading
+from threads.models import Message, PrivateReading, Thread
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 DESKTOP = {"viewport": {"width": 1360, "height": 860}}
@@ -122,6 +122,38 @@ def test_a_person_is_erased_with_the_keyboard_alone(server, thread, alice, staff
     expect(page.get_by_text("alice was erased")).to_be_visible()
     assert not User.objects.filter(pk=alice.pk).exists()
     assert User.objects.filter(pk=staff.pk).exists()
+
+
+def test_a_fact_is_retired_and_restored_with_the_keyboard_alone(server, thread, staff, open_tab):  # noqa: F811
+    page = open_tab(server, staff, **DESKTOP).page
+    fact = Fact.objects.get(status="active")
+    page.goto(server.url + reverse("admin:memory_fact_change", args=[fact.pk]))
+    for button, told in (("Retire", "The fact was retired."), ("Restore", "The fact was restored")):
+        reason = page.get_by_label("Reason")
+        for _step in range(80):
+            if reason.evaluate("element => element === document.activeElement"):
+                break
+            page.keyboard.press("Tab")
+        page.keyboard.press("Enter")  # without a reason nothing goes out
+        page.keyboard.type("No longer so.")
+        page.keyboard.press("Tab")
+        expect(page.get_by_role("button", name=button, exact=True)).to_be_focused()
+        page.keyboard.press("Enter")
+        expect(page.get_by_text(told)).to_be_visible()
+    fact.refresh_from_db()
+    assert (fact.status, Fact.objects.get(status="active").text) == ("retired", fact.text)
+
+
+def test_a_conversation_is_erased_from_its_page_once_that_is_confirmed(server, thread, staff, open_tab):  # noqa: F811
+    page = open_tab(server, staff, **DESKTOP).page
+    page.goto(server.url + reverse("admin:threads_thread_change", args=[thread.pk]))
+    page.get_by_role("link", name="Delete").last.click()
+    page.wait_for_url("**/delete/")
+    assert_accessible(page)
+    assert Thread.objects.filter(pk=thread.pk).exists()
+    page.get_by_role("button", name="Yes").click()
+    page.wait_for_url(lambda address: not address.endswith("/delete/"))
+    assert not Thread.objects.filter(pk=thread.pk).exists()
 
 
 def test_a_person_is_kept_out_and_let_in_again_from_the_list(server, alice, staff, open_tab):  # noqa: F811
