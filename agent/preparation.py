@@ -17,7 +17,17 @@ from llm.catalog import Model
 from llm.estimates import MOST_TOKENS_PER_CHAR, estimate_tokens
 from llm.ledger import open_call
 from llm.models import ModelCall, RequestHeader
-from llm.wire import Anchor, betas_of, body_bytes, body_sha256, header_text, remember_header, turn_anchors
+from llm.wire import (
+    Anchor,
+    WireMessage,
+    betas_of,
+    body_bytes,
+    body_sha256,
+    count_body,
+    header_text,
+    remember_header,
+    turn_anchors,
+)
 from threads.models import Generation, Message, Thread
 from threads.request import rows_of_call, wire_messages
 from threads.transcript import append, lock_thread
@@ -26,7 +36,13 @@ LAST_ROW = 2**63 - 1
 
 
 class OpeningTooLarge(Exception):
-    """The opening context alone exceeds the budget: no request could leave room for the conversation."""
+    """The opening context alone exceeds the budget by estimate: no request could leave room for the conversation.
+    `model` and `body` are what its provider is asked to count."""
+
+    def __init__(self, model: Model, body: bytes) -> None:
+        super().__init__(model.name)
+        self.model = model
+        self.body = body
 
 
 class CategoryChanged(Exception):
@@ -35,12 +51,13 @@ class CategoryChanged(Exception):
 
 @dataclass
 class Step:
-    """One request of a turn, with the assistant row that its answer goes into (made at the first attempt), and what was
-    found for the opening where the generation has none."""
+    """One request of a turn, with the assistant row that its answer goes into (made at the first attempt), what was
+    found for the opening where the generation has none, and whether a provider counted that the opening fits."""
 
     answer: Message | None = None
     generation: Generation | None = None
     ahead: opening.Ahead | None = None
+    opening_fits: bool = False
 
 
 def choose_models(thread: Thread, generation: Generation) -> list[Model]:
@@ -105,7 +122,8 @@ def compose(
     if generation.opening is None:
         generation.opening = opening.render(thread, generation, step.ahead)
         generation.save(update_fields=["header", "opening"])
-    check_opening(generation.opening, header, model)
+    if not step.opening_fits:
+        check_opening(generation.opening, header, model)
     messages = wire_messages(
         generation.opening,
         rows_of_call(generation.pk, LAST_ROW, generation.cut),
@@ -141,13 +159,14 @@ def compose(
 
 
 def check_opening(rendered: str, header: RequestHeader, model: Model) -> None:
-    """Raise OpeningTooLarge when what every request of the generation begins with is more than the budget."""
+    """Raise OpeningTooLarge when what every request of the generation begins with is more than the budget by
+    estimate."""
     fixed = rendered + header.text
     if (
         len(fixed) * MOST_TOKENS_PER_CHAR > model.context_budget
         and estimate_tokens(fixed, model) > model.context_budget
     ):
-        raise OpeningTooLarge
+        raise OpeningTooLarge(model, count_body(header.text, [WireMessage(0, "user", rendered)]))
 
 
 def _header(thread: Thread, generation: Generation, model: Model) -> RequestHeader:

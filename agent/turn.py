@@ -39,7 +39,7 @@ from agent.tool_rounds import Round
 from llm.calls import Answered, Prepared, ask
 from llm.catalog import Model
 from llm.errors import ErrorKind, ModelError
-from llm.provider import StreamEvent, TextDelta, ThinkingDelta
+from llm.provider import StreamEvent, TextDelta, ThinkingDelta, count_tokens
 from llm.router import NoModelForCategory
 from maxclaw.database_threads import in_database
 from threads.models import Generation, Thread
@@ -126,7 +126,7 @@ class Turn:
         step = Step()
         if self.holding.opens is not None:
             step.ahead = await opening.look_ahead(self.holding.thread_id, None)
-        begun = await in_database(self._begin, step)
+        begun = await self._begun(step)
         if begun is None:
             # Stop was pressed before anybody listened for its ring.
             self.cancel(CancelReason.STOP)
@@ -158,6 +158,20 @@ class Turn:
             return await in_database(self._wait)
         done = begun.last_request or stored.notice or (result.only_refused_proposals and stored.message.text.strip())
         return await in_database(self._after_tools, stored, bool(done))
+
+    async def _begun(self, step: Step) -> "Begun | None":
+        """`_begin`; where the estimate says that the opening does not fit, the model's provider has the last word."""
+        fresh = self.holding.fresh
+        try:
+            return await in_database(self._begin, step)
+        except OpeningTooLarge as error:
+            counted = await count_tokens(error.model, error.body)
+            if counted is None or counted > error.model.context_budget:
+                raise
+        step.opening_fits = True
+        # What was not committed is read and counted again.
+        self.holding.opens, self.holding.fresh = None, fresh
+        return await in_database(self._begin, step)
 
     async def _ask(self, step: Step, begun: "Begun", deltas: DeltaWriter) -> Answered:
         async def build(model: Model, attempt: int, max_tokens: int | None) -> Prepared:

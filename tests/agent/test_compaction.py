@@ -472,6 +472,31 @@ def test_an_opening_larger_than_the_budget_gives_one_clear_error_and_no_call(emu
     assert not ModelCall.objects.exists()
 
 
+@pytest.mark.parametrize("counts", [True, False])
+def test_where_an_opening_seems_too_large_the_providers_own_count_decides(emulator, alice, settings, tmp_path, counts):
+    catalog = tmp_path / "catalog.toml"
+    wrong = "token_ratio = 4.0\n"  # the estimate is four times what the provider counts
+    catalog.write_text(
+        f"[models.emulator-main]\ncontext_budget = 16_000\n{wrong}counts_tokens = {str(counts).lower()}\n"
+    )
+    settings.MAXCLAW_CATALOG = str(catalog)
+    emulator.answer(text("It fits."))
+
+    async def scenario(world):
+        thread = await world.new_thread(alice)
+        await in_database(
+            Generation.objects.filter(thread=thread).update, standing=[{"text": "word " * 5_000, "message_id": 1}]
+        )
+        await world.ask(thread, "Hello")
+        return await world.rows(thread)
+
+    rows = play(emulator, scenario)
+    assert rows[-1].text == "It fits." if counts else "larger than the model's budget" in rows[-1].text
+    assert len(emulator.requests(path="/v1/messages/count_tokens")) == counts
+    assert TaskFrame.objects.get().steps == 1
+    assert len(rows) == 2
+
+
 def test_a_second_cold_summary_knows_what_the_first_one_held(emulator, alice, small_budget):
     emulator.answer(text("Yes."), match={"model": "emulator-main"}, times=-1)
     emulator.answer(text(summary_text(s3="- GARDENPLAN is oak")), match={"model": "emulator-light"}, times=-1)
