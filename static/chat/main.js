@@ -4,12 +4,14 @@ import { Alerts } from "./alerts.js";
 import { Announcer } from "./announcer.js";
 import { Composer } from "./composer.js";
 import { Connection } from "./connection.js";
-import { Conversation, unsentChannels } from "./conversation.js";
+import { unsentChannels } from "./conversation.js";
 import { Conversations, titleOf } from "./conversations.js";
 import { closeOnBackdrop } from "./dialogs.js";
 import { Drawer } from "./drawer.js";
 import { element } from "./elements.js";
+import { KeptConversations } from "./kept_conversations.js";
 import { badgesOf, changeLevel, NewLevel } from "./levels.js";
+import { Login, showState } from "./login.js";
 import { closeLikeMenu, closeMenu } from "./menu.js";
 import { offers, openMessageMenu } from "./message_actions.js";
 import { Meter } from "./meter.js";
@@ -24,8 +26,6 @@ import { Toasts } from "./toasts.js";
 import { Walker } from "./walking.js";
 import { WholeConversation } from "./whole.js";
 import { page, say } from "./words.js";
-
-const KEPT_CONVERSATIONS = 8; // shown at once on return, brought up to date by events
 
 const byId = (id) => document.getElementById(id);
 
@@ -82,7 +82,8 @@ const conversations = new Conversations({
   onBringBack: (thread) => whole.undelete(thread),
   onError: showError,
 });
-const connection = new Connection({ onFrame, onOpen, onState });
+const connection = new Connection({ onFrame, onOpen, onState: (name) => showState(byId("connection"), name) });
+const login = new Login(alerts, () => connection.renew());
 const meter = new Meter({
   modelButton: byId("model"),
   button: byId("meter"),
@@ -112,7 +113,7 @@ const sending = new Sending({
   onBegun(channel) {
     newLevel.reset();
     meter.resetNew();
-    if (current) return conversationOf(channel); // the person went elsewhere meanwhile
+    if (current) return kept.of(channel); // the person went elsewhere meanwhile
     history.pushState({ channel }, "", `${page.home}c/${channel}/`);
     show(channel);
     return current;
@@ -123,22 +124,10 @@ const sending = new Sending({
 });
 const announcer = new Announcer(byId("announcer"));
 
-let kept = new Map(); // channel -> Conversation, the last used last
+const kept = new KeptConversations(connection, changed);
 let current = null; // null: a conversation that does not exist yet
-let signedOut = false;
 
 // Going from one conversation to another
-
-function conversationOf(channel) {
-  const conversation = kept.get(channel) ?? new Conversation(channel, connection, (change) => changed(conversation, change));
-  kept.delete(channel);
-  kept.set(channel, conversation);
-  for (const [oldest, old] of kept) {
-    if (kept.size <= KEPT_CONVERSATIONS) break;
-    if (!old.pending.length) kept.delete(oldest);
-  }
-  return conversation;
-}
 
 function go(channel, { push = true } = {}) {
   if (push) history.pushState({ channel }, "", channel ? `${page.home}c/${channel}/` : page.home);
@@ -152,7 +141,7 @@ function show(channel) {
   closeMenu();
   alerts.clear();
   timeline.clear();
-  current = channel ? conversationOf(channel) : null;
+  current = channel ? kept.of(channel) : null;
   composer.useDraft(channel);
   quoting.quotes.use(channel);
   conversations.select(channel);
@@ -284,7 +273,7 @@ function onBack(thread) {
 }
 
 function leave(channel) {
-  if (!kept.get(channel)?.pending.length) kept.delete(channel);
+  kept.let(channel);
   current = null;
   history.replaceState({ channel: "" }, "", page.home);
   show("");
@@ -299,7 +288,7 @@ function toLatest() {
 }
 
 function showError(error) {
-  if (error.status === 401 || error.status === 403) showSignedOut();
+  if (error.status === 401 || error.status === 403) login.isGone();
   else alerts.show("error", error.reason ?? say(navigator.onLine ? "failed" : "offline"));
 }
 
@@ -356,12 +345,11 @@ const frames = {
     else if (!frame.channel || frame.channel === current?.channel) alerts.show("error", frame.reason);
   },
   gone(frame) {
-    kept.get(frame.channel)?.wantStopped(null);
-    kept.delete(frame.channel);
+    kept.forget(frame.channel);
     conversations.remove(frame.channel);
     if (frame.channel === current?.channel) showNothing(say("gone"));
   },
-  signed_out: showSignedOut,
+  signed_out: () => login.isGone(),
 };
 
 function onFrame(frame) {
@@ -384,41 +372,19 @@ function showNothing(reason) {
   timeline.showOnly(element("div", { class: "welcome" }, element("h2", {}, reason)));
 }
 
-function showSignedOut() {
-  signedOut = true;
-  alerts.show("signed-out", say("signed_out"), {
-    link: `${page.login}?next=${encodeURIComponent(location.pathname)}`,
-    linkText: say("sign_in"),
-    dismissible: false,
-  });
-}
-
 function onOpen() {
-  signedOut = false;
-  alerts.hide("signed-out");
+  login.isBack();
   current?.open();
-  for (const conversation of kept.values()) if (conversation !== current) conversation.sendAgain();
+  for (const conversation of kept.all) if (conversation !== current) conversation.sendAgain();
 }
-
-function onState(name) {
-  const place = byId("connection");
-  if (place.dataset.state === name) return;
-  place.dataset.state = name;
-  place.replaceChildren(element("span", {}, say(name)));
-}
-
-document.addEventListener("visibilitychange", () => {
-  // Whoever signed in again in another tab comes back to find this one working.
-  if (signedOut && document.visibilityState === "visible") connection.renew();
-});
 
 addEventListener("beforeunload", (event) => {
-  if ([...kept.values()].some((conversation) => conversation.pending.length)) event.preventDefault();
+  if (kept.all.some((conversation) => conversation.pending.length)) event.preventDefault();
 });
 
 conversations.update(page.threads);
 history.replaceState({ channel: page.channel }, "");
-for (const channel of unsentChannels()) sending.resume(conversationOf(channel));
+for (const channel of unsentChannels()) sending.resume(kept.of(channel));
 show(page.channel);
 sending.resumeBeginning();
 quoting.revealNamed(location.hash);
