@@ -62,6 +62,7 @@ def open_questions(thread: Thread) -> QuerySet[ToolCall]:
 
 def _store_answer(thread: Thread, call: ToolCall, text: str) -> Message:
     generation: Generation = live_generation(thread)
+    # A person's words go out whole: they are bounded as a message is, and not by what the round's tools left them.
     result = store_result(thread, generation, call, text, status=ToolCall.Status.DONE)
     events: list[Event] = [("tool", {"message": call.message_id, "call": tool_view(call, result)})]
     # While the rest of the round still runs, its turn holds the thread and looks for open cards itself.

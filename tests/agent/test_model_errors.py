@@ -24,6 +24,16 @@ PASSING = {
     "drop": {"kind": "drop", "after_deltas": 2},
     "no message_stop": {"kind": "end_without_stop", "after_deltas": 2},
 }
+BROKE = "The connection to the model broke before its answer was complete. Try again."
+OVERLOADED_SENTENCE = "The model is overloaded just now. Try again in a minute."
+SAID = {
+    "429": "The model is receiving too many requests just now. Try again in a minute.",
+    "500": "The model's server has a problem of its own just now. Try again in a minute.",
+    "529": OVERLOADED_SENTENCE,
+    "error event": OVERLOADED_SENTENCE,
+    "drop": BROKE,
+    "no message_stop": BROKE,
+}
 
 
 def talk(emulator, alice, *words):
@@ -57,7 +67,7 @@ def test_a_lasting_fault_ends_the_turn_with_a_sentence(emulator, alice, settings
     emulator.answer(text("one two three four"), times=2)
     rows = talk(emulator, alice, "Hello", "Still there?")
     notice = next(row for row in rows if row.meta.get("notice"))
-    assert notice.text
+    assert notice.text == SAID[name]
     assert not notice.model_visible
     assert notice.wire is None
     assert rows[-1].text == "Back again."
@@ -77,9 +87,16 @@ def test_a_stalled_stream_is_given_up(emulator, alice, settings):
     settings.MODEL_RETRIES = 0
     emulator.fault("stall", after_deltas=2, seconds=30)
     emulator.answer(text("one two three four"))
-    rows = talk(emulator, alice, "Hello")
-    assert rows[-1].meta["notice"] == "model-error"
-    assert ModelCall.objects.get().outcome == "transient"
+    emulator.answer(text("Back again."))
+    rows = talk(emulator, alice, "Hello", "Still there?")
+    notice = next(row for row in rows if row.meta.get("notice"))
+    assert notice.meta["notice"] == "model-error"
+    assert notice.text == "The model stopped sending in the middle. Try again."
+    assert rows[-1].text == "Back again."
+    assert [call.outcome for call in ModelCall.objects.order_by("id")] == ["transient", "complete"]
+    sent = json.dumps(emulator.bodies()[-1]["messages"])
+    assert notice.text not in sent
+    assert "one two" not in sent
 
 
 def test_a_cut_inside_tool_json_runs_nothing_and_appends_no_half_call(emulator, alice):

@@ -314,7 +314,9 @@ def test_one_rounds_results_take_at_most_their_share_of_the_budget(emulator, ali
 
     rows = [row for row in play(emulator, scenario) if row.role == "tool"]
     model = catalog.get("emulator-main")
-    assert sum(estimate_tokens(row.wire, model) for row in rows) <= 0.42 * model.context_budget
+    sent = [json.loads(row.wire)[0]["content"] for row in rows]
+    words = [content if isinstance(content, str) else content[0]["text"] for content in sent]
+    assert sum(estimate_tokens(said, model) for said in words) <= 0.4 * model.context_budget
     for row in rows:
         if row.text != "x":
             assert row.text == long

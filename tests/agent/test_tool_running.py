@@ -1,0 +1,133 @@
+"""Tools run within their time limits, and at once only where they say that this is safe."""
+
+import asyncio
+import threading
+
+import pytest
+from asgiref.sync import async_to_sync
+
+from agent.models import InboxItem, ToolCall
+from agent.refusals import Refused
+from agent.registry import ToolContext, ToolOutput, tool, unregister
+from llm.emulator.client import text, tool_use
+from tests.agent.world import running_world
+from threads.models import Message
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+NOTHING = {"type": "object", "properties": {}}
+GIVEN_UP = "waits did not end within 0.05 seconds and was given up. It may have had effects. Ask for less at once."
+
+
+@pytest.fixture
+def waits():
+    """Registers the tool `waits`: `waits(function, **settings)`."""
+
+    def add(function, **settings):
+        tool(name="waits", description="Waits.", parameters=NOTHING, **settings)(function)
+
+    yield add
+    unregister("waits")
+
+
+def play(emulator, alice, calls):
+    emulator.answer(*[tool_use("waits", {}) for _call in range(calls)])
+    emulator.answer(text("Done."))
+
+    async def run():
+        async with running_world(emulator) as world:
+            return await world.ask(await world.new_thread(alice), "Wait")
+
+    return async_to_sync(run)()
+
+
+def test_a_coroutine_that_takes_too_long_is_cancelled_and_the_model_told(emulator, alice, waits):
+    ended = []
+
+    async def forever(_context: ToolContext, _arguments: dict) -> ToolOutput:
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("cancelled")
+        raise AssertionError
+
+    waits(forever, time_limit_seconds=0.05)
+    rows = play(emulator, alice, 1)
+    assert [row.text for row in rows] == ["Wait", "", GIVEN_UP, "Done."]
+    assert (rows[2].is_error, ended) == (True, ["cancelled"])
+    assert ToolCall.objects.get().status == ToolCall.Status.FAILED
+
+
+def test_database_work_that_takes_too_long_is_left_alone_and_what_it_says_is_dropped(emulator, alice, waits):
+    let_go, said = threading.Event(), threading.Event()
+
+    def held(_context: ToolContext, _arguments: dict) -> ToolOutput:
+        let_go.wait(20)
+        said.set()
+        return ToolOutput("too late")
+
+    waits(held, time_limit_seconds=0.05)
+    rows = play(emulator, alice, 1)
+    assert [row.text for row in rows] == ["Wait", "", GIVEN_UP, "Done."]
+    let_go.set()
+    assert said.wait(20)
+    assert not Message.objects.filter(text="too late").exists()
+
+
+def test_tools_that_are_safe_to_run_at_once_do(emulator, alice, waits):
+    meeting = asyncio.Barrier(3)
+
+    async def meets(_context: ToolContext, _arguments: dict) -> ToolOutput:
+        # Each would wait for ever for the two others, were they not there.
+        await meeting.wait()
+        return ToolOutput("met")
+
+    waits(meets, parallel_safe=True, time_limit_seconds=20)
+    assert [row.text for row in play(emulator, alice, 3) if row.role == "tool"] == ["met"] * 3
+
+
+def test_tools_that_are_not_run_one_after_the_other_in_the_order_of_their_calls(emulator, alice, waits):
+    steps = []
+
+    async def steps_aside(context: ToolContext, _arguments: dict) -> ToolOutput:
+        steps.append(("begins", context.call_id))
+        await asyncio.sleep(0)
+        steps.append(("ends", context.call_id))
+        return ToolOutput("one")
+
+    waits(steps_aside)
+    play(emulator, alice, 2)
+    first, second = ToolCall.objects.order_by("id").values_list("id", flat=True)
+    assert steps == [("begins", first), ("ends", first), ("begins", second), ("ends", second)]
+
+
+LONG = "word " * 8_000  # about 10,000 tokens, where the budget of 16,000 gives a message 6,400
+
+
+def test_words_that_would_take_more_than_their_share_of_the_budget_are_refused_whole(emulator, alice, small_budget):
+    async def run():
+        async with running_world(emulator) as world:
+            thread = await world.new_thread(alice)
+            with pytest.raises(Refused, match="at most 6,400 at once") as refused:
+                await world.say(thread, LONG)
+            return refused.value.code
+
+    assert async_to_sync(run)() == "too-long"
+    assert not InboxItem.objects.exists() and not Message.objects.exists()
+
+
+def test_so_is_the_answer_to_a_card_which_stays_open(emulator, alice, small_budget):
+    emulator.answer(tool_use("ask_user_question", {"question": "Tea or coffee?"}))
+
+    async def run():
+        async with running_world(emulator) as world:
+            thread = await world.new_thread(alice)
+            await world.ask(thread, "Make me something")
+            call = await world.until(lambda: ToolCall.objects.filter(status="waiting").first())
+            with pytest.raises(Refused, match="at most 6,400 at once") as refused:
+                await world.answer(thread, call, LONG)
+            return refused.value.code
+
+    assert async_to_sync(run)() == "too-long"
+    assert ToolCall.objects.get().status == ToolCall.Status.WAITING
+    assert not Message.objects.filter(role="tool").exists()
