@@ -47,7 +47,7 @@ class QueuedTaskAdmin(ReadOnlyAdmin):
     def function(self, queued: OrmQ) -> str:
         return queued.func() or ""
 
-    @admin.display(description=_("locked until"), ordering="lock")
+    @admin.display(description=_("locked until"))
     def locked_until(self, queued: OrmQ) -> datetime | None:
         return queued.lock
 
