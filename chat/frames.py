@@ -11,6 +11,9 @@ else.
 | earlier | channel, before (message id) |
 | later | channel, since (message id) |
 | ping | |
+
+A frame of more than FRAME_MAX_BYTES is answered with a sentence, and words that are longer go by the REST API. The
+server closes a socket that sends more than a MiB at once (`maxclaw.supervisor.web_arguments`).
 """
 
 import json

@@ -19,7 +19,9 @@ from accounts.models import User
 from agent import registry
 from agent.models import ImportJob, InboxItem, Level, TaskFrame, ToolCall
 from agent.registry import ToolContext, WaitForUser
+from chat.consumers import ChatConsumer
 from chat.frames import SHAPES
+from chat.routing import websocket_application
 from llm.wire import canonical
 from maxclaw.database_threads import in_database
 from memory.models import Fact
@@ -272,6 +274,13 @@ def answers_to(page, frame: dict[str, Any]) -> str:
     while (answer := page.receive())["type"] != "pong":
         answers.append(answer)
     return json.dumps(answers)
+
+
+def test_there_is_no_socket_but_the_one_whose_frames_are_walked_here():
+    layer = websocket_application
+    while not hasattr(layer, "routes"):
+        layer = getattr(layer, "application", None) or layer.inner
+    assert [route.callback.consumer_class for route in layer.routes] == [ChatConsumer]
 
 
 @pytest.mark.django_db(transaction=True)

@@ -109,8 +109,12 @@ export class Conversation {
     return frame !== null && this.connection.send({ type: "stop", channel: this.channel, frame });
   }
 
+  answerFrame(call, text) {
+    return { type: "answer", channel: this.channel, call: call.id, text };
+  }
+
   answer(call, text) {
-    return this.connection.send({ type: "answer", channel: this.channel, call: call.id, text });
+    return this.connection.send(this.answerFrame(call, text));
   }
 
   earlier() {

@@ -4,6 +4,7 @@ import { copyText } from "./clipboard.js";
 import { newKey } from "./conversation.js";
 import { titleOf } from "./conversations.js";
 import { offers } from "./message_actions.js";
+import { tooLong } from "./sending.js";
 import { say } from "./words.js";
 
 /**
@@ -23,7 +24,9 @@ export function rowActions(page) {
     retry: () => revise("retry/", { key: newKey() }),
     undoRewind: () => revise("undo-rewind/"),
     answer(call, text) {
-      if (!page.current()?.answer(call, text)) page.refuse("failed");
+      const conversation = page.current();
+      if (conversation && tooLong(conversation.answerFrame(call, text))) return revise("answer/", { call: call.id, text });
+      if (!conversation?.answer(call, text)) page.refuse("failed");
     },
     edit(message) {
       if (!offers(message, page.current()?.state).has("edit")) page.refuse("at_work");

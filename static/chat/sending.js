@@ -38,7 +38,7 @@ export class Sending {
 
   deliver(conversation, text, quote) {
     const item = conversation.add(text, quote);
-    if (tooLong(conversation, item)) this.sendByRequest(conversation, item);
+    if (tooLong(conversation.frameOf(item))) this.sendByRequest(conversation, item);
     else conversation.transmit(item);
     if (conversation === this.current()) this.onChange({ sent: true });
     return item.outcome;
@@ -46,7 +46,7 @@ export class Sending {
 
   /** Words that were on their way when the page was loaded anew: the conversation sends what goes over the socket. */
   resume(conversation) {
-    for (const item of conversation.pending) if (tooLong(conversation, item)) this.sendByRequest(conversation, item);
+    for (const item of conversation.pending) if (tooLong(conversation.frameOf(item))) this.sendByRequest(conversation, item);
   }
 
   /** Words for a conversation that had not begun when the page went stand on the composer of a new one again. */
@@ -108,8 +108,8 @@ export class Sending {
   }
 }
 
-/** Whether the words are more than a frame of the socket holds. As the server measures it: signs that need an escape,
- * and what is quoted, count too. */
-function tooLong(conversation, item) {
-  return new TextEncoder().encode(JSON.stringify(conversation.frameOf(item))).length > page.frameLimit;
+/** Whether a frame is more than the socket takes. As the server measures it: signs that need an escape, and what is
+ * quoted, count too. */
+export function tooLong(frame) {
+  return new TextEncoder().encode(JSON.stringify(frame)).length > page.frameLimit;
 }

@@ -202,6 +202,16 @@ def test_words_too_long_for_a_frame_go_another_way(open_page, alice, emulator, s
     expect(answers(page)).to_have_text("That was long.")
     assert Message.objects.get(role="user").text == text
 
+    # So does the answer to a question.
+    emulator.answer(emulated.tool_use("ask_user_question", {"question": "More?"}))
+    write(page, "Ask me")
+    own = page.locator(".question-card.open").get_by_label("Your own answer")
+    emulator.answer(emulated.text("That was long too."))
+    page.evaluate(fill_at_once, [own.element_handle(), text])
+    own.press("Enter")
+    expect(answers(page).last).to_have_text("That was long too.")
+    assert Message.objects.get(role="tool").text == text
+
 
 def test_a_server_that_goes_away_and_comes_back_is_caught_up_with(server, open_tab, alice, emulator):
     thread, other = create_thread(alice, title="Boats"), create_thread(alice, title="Lakes")
