@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import os
+import signal
 import socket
 import sys
 from urllib.request import urlopen
@@ -16,6 +17,7 @@ from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_K
 from django.contrib.sessions.backends.db import SessionStore
 
 from accounts.models import User
+from agent.leases import lapsed
 from agent.models import InboxItem, TaskFrame
 from llm.emulator.client import text
 from llm.models import ModelCall
@@ -26,6 +28,7 @@ from tests.agent.world import database_url
 from tests.emulator_server import running_emulator
 from threads.lifecycle import create_thread
 from threads.models import Message, Thread
+from threads.verification import verify_thread
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.processes, pytest.mark.timeout(300)]
 
@@ -40,7 +43,7 @@ def free_port() -> int:
 
 
 @contextlib.contextmanager
-def two_servers(emulator_url):
+def two_servers(emulator_url, lease_seconds=900):
     """Two web processes and two clusters; yields {process id: port}. Only rings can have done what they show: polling
     is an hour off, and a lease is renewed too late for a test to wait for it."""
     environment = {
@@ -51,8 +54,8 @@ def two_servers(emulator_url):
         "MAXCLAW_DATA_DIR": str(django_settings.DATA_DIR),
         "MAXCLAW_SECRET_KEY": django_settings.SECRET_KEY,
         "MAXCLAW_POLL_SECONDS": "3600",
-        "MAXCLAW_LEASE_SECONDS": "900",
-        "MAXCLAW_LEASE_RENEW_SECONDS": "400",
+        "MAXCLAW_LEASE_SECONDS": str(lease_seconds),
+        "MAXCLAW_LEASE_RENEW_SECONDS": str(lease_seconds // 2),
         "MAXCLAW_DEBUG": "1",
     }
     ports: dict[int, int] = {}
@@ -227,20 +230,55 @@ def test_fifty_users_at_once_each_get_every_answer_in_order_and_nothing_of_anybo
     assert not InboxItem.objects.filter(state="waiting").exists()
 
 
-def test_stop_pressed_on_one_server_ends_a_turn_of_the_other(alice):
+def holder_of(thread, ports):
+    """The process that holds the thread's lease, and the port of the other server."""
+    holder = Thread.objects.get(pk=thread.pk).lease_holder
+    [pid] = [pid for pid in ports if f"/{pid}/" in holder]
+    return pid, next(port for other, port in ports.items() if other != pid)
+
+
+def test_a_server_killed_in_the_middle_of_an_answer_leaves_the_next_message_to_the_other(alice):
     thread = create_thread(alice)
     cookie = signed_in(alice)
-
-    def port_of_another_than_the_holder(ports):
-        holder = Thread.objects.get(pk=thread.pk).lease_holder
-        return next(port for pid, port in ports.items() if f"/{pid}/" not in holder)
 
     async def scenario(emulator, ports):
         async with Page(next(iter(ports.values())), cookie, thread.channel) as page:
             await page.send({"type": "send", "channel": thread.channel, "key": "k", "text": "Count"})
             await asyncio.to_thread(emulator.wait_for_held, 1)
             await page.until(lambda _frame: page.frame_id is not None)
-            async with Page(await in_database(port_of_another_than_the_holder, ports), cookie, thread.channel) as other:
+        pid, port = await in_database(holder_of, thread, ports)
+        os.kill(pid, signal.SIGKILL)
+        while not await in_database(lambda: lapsed(Thread.objects.get(pk=thread.pk))):
+            await asyncio.sleep(0.1)
+        async with Page(port, cookie, thread.channel) as page:
+            await page.send({"type": "send", "channel": thread.channel, "key": "l", "text": "Still there?"})
+            await page.until(lambda _frame: page.answers == ["Here again."] and page.has_ended())
+
+    with running_emulator() as emulator:
+        emulator.answer(text("one two three four"), hold="held")
+        emulator.answer(text("Here again."))
+        with two_servers(emulator.base_url, lease_seconds=2) as ports:
+            async_to_sync(scenario)(emulator, ports)
+    rows = list(Message.objects.filter(thread=thread).order_by("id"))
+    assert [row.text for row in rows if row.role == "user"] == ["Count", "Still there?"]
+    assert [row.meta.get("notice") for row in rows if row.role == "event"] == ["interrupted"]
+    assert rows[-1].text == "Here again."
+    assert list(TaskFrame.objects.order_by("id").values_list("end_reason", flat=True)) == ["interrupted", "answered"]
+    report = verify_thread(thread)
+    assert report.calls == report.proved == 2
+
+
+def test_stop_pressed_on_one_server_ends_a_turn_of_the_other(alice):
+    thread = create_thread(alice)
+    cookie = signed_in(alice)
+
+    async def scenario(emulator, ports):
+        async with Page(next(iter(ports.values())), cookie, thread.channel) as page:
+            await page.send({"type": "send", "channel": thread.channel, "key": "k", "text": "Count"})
+            await asyncio.to_thread(emulator.wait_for_held, 1)
+            await page.until(lambda _frame: page.frame_id is not None)
+            _pid, port = await in_database(holder_of, thread, ports)
+            async with Page(port, cookie, thread.channel) as other:
                 await other.send({"type": "stop", "channel": thread.channel, "frame": page.frame_id})
                 await other.until(
                     lambda frame: (
