@@ -35,6 +35,9 @@ ANSWER = "You talked about what stands last in this conversation. " * 5
 ANSWER_SECONDS = 60.0
 
 
+PUBLISHED_CONVERSATIONS, PUBLISHED_MESSAGES = 10, 5_882
+
+
 @dataclass(frozen=True)
 class Size:
     """How much is made in code, and in how many conversations a question is asked."""
@@ -89,6 +92,10 @@ def main(argv: Sequence[str] | None = None) -> None:
         several, long = Path(folder) / "several.jsonl", Path(folder) / "long.jsonl"
         made = corpora.two_people(size.conversations, size.turns)
         count = corpora.write_lines(corpora.locomo(options.data) if options.data else made, several)
+        if options.data and count != PUBLISHED_MESSAGES:
+            raise SystemExit(
+                f"{options.data} holds {count:,} messages, not the {PUBLISHED_MESSAGES:,} that were published."
+            )
         long_count = corpora.write_lines(corpora.long_one(size.long_exchanges), long)
         found = _search(options.data, size)
         _measure(several, count, long, long_count, size.questions, found)
@@ -120,6 +127,8 @@ def _measure(several: Path, count: int, long: Path, long_count: int, questions: 
     long_thread = imported.get(title=corpora.LONG_TITLE)
     others = imported.exclude(pk=long_thread.pk).order_by("pk")
     conversations = others.count()
+    if count == PUBLISHED_MESSAGES and conversations != PUBLISHED_CONVERSATIONS:
+        raise SystemExit(f"{conversations} conversations were stored, not {PUBLISHED_CONVERSATIONS}.")
     generations = Generation.objects.filter(thread=long_thread).count()
     asked = asyncio.run(_ask_all(owner, [long_thread, *others[:questions]]))
     _report(runs, asked)

@@ -1,6 +1,7 @@
 """The import page: an upload, its progress, its report."""
 
 import io
+import json
 import threading
 
 import pytest
@@ -10,6 +11,7 @@ from playwright.sync_api import expect
 
 from agent import import_jobs
 from agent.models import ImportJob
+from llm.emulator import client as emulated
 from tests.agent import exports
 from tests.browser import PHONE
 from threads.models import Message, Thread
@@ -190,7 +192,7 @@ def run_in_background(job):
 @pytest.mark.browser
 @pytest.mark.parametrize("size", ["desktop", "phone"])
 @pytest.mark.django_db(transaction=True)
-def test_upload_progress_and_result_in_the_browser(server, alice, open_tab, tmp_path, monkeypatch, size):
+def test_upload_progress_and_result_in_the_browser(server, emulator, alice, open_tab, tmp_path, monkeypatch, size):
     monkeypatch.setattr(import_jobs, "SAVE_SECONDS", 0.0)
     go_on = threading.Event()
     from agent import import_run
@@ -235,6 +237,14 @@ def test_upload_progress_and_result_in_the_browser(server, alice, open_tab, tmp_
     card = page.locator(".tool-card")
     expect(card).to_contain_text("python")
     expect(page.get_by_text("Welcome 56")).to_be_visible()
+    # What was imported is gone on with.
+    emulator.answer(emulated.text("You asked a question then. " * 4), pace="10:20")
+    page.locator("#words-box").fill("What did I ask then?")
+    page.locator("#send").click()
+    expect(page.locator(".prose.growing")).to_contain_text("You asked")
+    expect(page.locator(".prose.growing")).to_have_count(0)
+    expect(page.locator(".from-assistant").last).to_contain_text("You asked a question then.")
+    assert "Question 56" in json.dumps(emulator.bodies()[-1]["messages"])
 
 
 @pytest.mark.browser
