@@ -39,7 +39,8 @@ WORTHWHILE_SHARE = 0.2  # of the budget, outside the opening: less would be cut 
 
 
 def over_threshold(generation: Generation, live_tokens: int, model: Model) -> bool:
-    """Whether the live context calls for a new generation at a turn boundary."""
+    """Whether the live context calls for a new generation at a turn boundary. `live_tokens` are what the provider
+    counted of the request that it just answered: nothing of it is an estimate."""
     return live_tokens > THRESHOLD_SHARE * model.context_budget and worthwhile(generation, live_tokens, model)
 
 

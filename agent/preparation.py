@@ -1,7 +1,7 @@
 """Preparing a request from the records alone, so that any process can rebuild and prove it later."""
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from django.db import transaction
 from django.db.models import OuterRef, QuerySet, Subquery
@@ -52,12 +52,12 @@ class CategoryChanged(Exception):
 @dataclass
 class Step:
     """One request of a turn, with the assistant row that its answer goes into (made at the first attempt), what was
-    found for the opening where the generation has none, and whether a provider counted that the opening fits."""
+    found for the opening where the generation has none, and the models whose providers counted that it fits."""
 
     answer: Message | None = None
     generation: Generation | None = None
     ahead: opening.Ahead | None = None
-    opening_fits: bool = False
+    opening_fits: set[str] = field(default_factory=set)
 
 
 def choose_models(thread: Thread, generation: Generation) -> list[Model]:
@@ -122,7 +122,7 @@ def compose(
     if generation.opening is None:
         generation.opening = opening.render(thread, generation, step.ahead)
         generation.save(update_fields=["header", "opening"])
-    if not step.opening_fits:
+    if model.name not in step.opening_fits:
         check_opening(generation.opening, header, model)
     messages = wire_messages(
         generation.opening,

@@ -165,10 +165,7 @@ class Turn:
         try:
             return await in_database(self._begin, step)
         except OpeningTooLarge as error:
-            counted = await count_tokens(error.model, error.body)
-            if counted is None or counted > error.model.context_budget:
-                raise
-        step.opening_fits = True
+            await _count_opening(step, error)
         # What was not committed is read and counted again.
         self.holding.opens, self.holding.fresh = None, fresh
         return await in_database(self._begin, step)
@@ -177,7 +174,11 @@ class Turn:
         async def build(model: Model, attempt: int, max_tokens: int | None) -> Prepared:
             self._asked = begun.prepared
             if attempt > 1:
-                self._asked = await in_database(prepare, self.holding, step, model, attempt, max_tokens)
+                try:
+                    self._asked = await in_database(prepare, self.holding, step, model, attempt, max_tokens)
+                except OpeningTooLarge as error:
+                    await _count_opening(step, error)
+                    self._asked = await in_database(prepare, self.holding, step, model, attempt, max_tokens)
             return self._asked
 
         async def on_event(event: StreamEvent) -> None:
@@ -339,6 +340,14 @@ class Turn:
                 self.cancel(CancelReason.LEASE_LOST)
             elif stop_asked:
                 self.cancel(CancelReason.STOP)
+
+
+async def _count_opening(step: Step, error: OpeningTooLarge) -> None:
+    """Let the model's provider decide whether the opening fits. Raises the error where it does not, or cannot say."""
+    counted = await count_tokens(error.model, error.body)
+    if counted is None or counted > error.model.context_budget:
+        raise error
+    step.opening_fits.add(error.model.name)
 
 
 def _count_step(frame_id: int) -> int:

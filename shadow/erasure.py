@@ -4,6 +4,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models.fields.json import KT
+from django.db.models.functions import Trim
 from django.utils.translation import ngettext
 
 from accounts import erasing
@@ -131,8 +133,8 @@ def narrow_thread(thread: Thread) -> None:
 
 
 def forget_fact(fact: Fact) -> None:
-    """What says the same, what became this fact, and what would replace it goes; so does what cites the same words,
-    because it may say the same in others, unless another fact stands that says it too."""
+    """What says the same, what became this fact, and what would replace either goes, rejected or not; so does what
+    cites the same words, because it may say the same in others, unless another fact stands that says it too."""
     same_words = Q(fingerprint=fact.fingerprint) | Q(text=fact.text)
     going = ShadowFactProposal.objects.filter(owner_id=fact.owner_id)
     teachers = forgotten.teachers(fact.owner_id, [fact]).values("pk")
@@ -140,7 +142,12 @@ def forget_fact(fact: Fact) -> None:
     citing = ShadowProposalEvidence.objects.filter(cited, owner_id=fact.owner_id).values("proposal")
     others = Fact.objects.filter(owner_id=fact.owner_id, status=Fact.Status.ACTIVE).exclude(pk=fact.pk)
     said_too = Q(fact__in=others) | Q(Exists(others.filter(fingerprint=OuterRef("fingerprint"))))
-    _delete(going.filter(same_words | Q(fact=fact) | Q(replaces_fact=fact) | (Q(pk__in=citing) & ~said_too)))
+    same = list(going.filter(same_words | Q(fact=fact)).values_list("pk", flat=True))
+    # What was rejected holds no reference: what it would replace stands only in the words of the model.
+    named = [f"f:{fact.pk}", *(f"p:{pk}" for pk in same)]
+    replacing = Q(replaces_fact=fact) | Q(replaces_proposal__in=same) | Q(said_to_replace__in=named)
+    going = going.annotate(said_to_replace=Trim(KT("raw__replaces")))
+    _delete(going.filter(Q(pk__in=same) | replacing | (Q(pk__in=citing) & ~said_too)))
 
 
 def _delete(proposals: QuerySet[ShadowFactProposal]) -> None:

@@ -215,6 +215,10 @@ def test_what_is_forgotten_is_proposed_no_more_and_a_conversation_takes_its_prop
     fact_row(alice, said, "Prefers cups.")
     too = proposal_row(said, "Prefers cups.")
     proposal_row(said, "Prefers sencha.", replaces_fact=fact)
+    rejected = {"validation_error": "There is no message.", "raw": {"replaces": f" f:{fact.pk}"}}
+    proposal_row(say(thread_of(alice), "user", "Coffee."), "No longer takes tea, drinks coffee.", **rejected)
+    same = proposal_row(say(thread_of(alice), "user", "Tea, please."), "Prefers  tea.")
+    proposal_row(say(same.thread, "user", "Cocoa."), "Prefers cocoa.", replaces_proposal=same)
     proposal_row(say(thread_of(alice), "user", "Tea."), "Prefers tea.", validation_error="no evidence")
     with transaction.atomic():
         erasing.forget_fact(fact)
