@@ -37,7 +37,9 @@ def _refused(reason: str) -> Refused:
         return Refused("no-such-thread", _("There is no such conversation. It may have been deleted."))
     sentence = {
         EMPTY_QUERY: _("Say what to search for."),
-        SHORT_QUERY: _("The query is too short: give at least 3 characters, or 2 in Chinese."),
+        SHORT_QUERY: _(
+            "The query is too short: give at least 3 characters, or 2 in Chinese, Japanese, Korean or Thai."
+        ),
         LONG_QUERY: _("The query is too long: give at most 10,000 characters."),
     }.get(reason)
     if sentence is not None:
