@@ -1,6 +1,10 @@
 """What tests of turns have."""
 
+import io
+import json
+
 import pytest
+from django.core.management import call_command
 
 from llm import catalog, router
 from maxclaw.database_threads import close_all
@@ -40,3 +44,21 @@ def roomy_messages(monkeypatch):
     from agent import speaking
 
     monkeypatch.setattr(speaking, "MESSAGE_BUDGET_SHARE", 1.0)
+
+
+@pytest.fixture
+def run(tmp_path, alice, capsys):
+    """Runs the command on lines; returns what it said (standard output and standard error)."""
+    count = 0
+
+    def call(*lines, user="alice", **options):
+        nonlocal count
+        count += 1
+        file = tmp_path / f"{count}.jsonl"
+        raw = [item if isinstance(item, bytes) else json.dumps(item, ensure_ascii=True).encode() for item in lines]
+        file.write_bytes(b"\n".join(raw) + b"\n")
+        out, err = io.StringIO(), io.StringIO()
+        call_command("import_conversations", str(file), user=user, stdout=out, stderr=err, **options)
+        return out.getvalue(), err.getvalue().replace(str(file), "FILE")
+
+    return call

@@ -3,55 +3,23 @@
 import asyncio
 import io
 import json
-from datetime import timedelta
 
 import pytest
-from asgiref.sync import async_to_sync
 from django.core.management import CommandError, call_command
 
-from agent import compaction, opening, renewal, revising, summarizing
+from agent import opening, renewal, revising, summarizing
 from agent.models import InboxItem, TaskFrame
 from agent.refusals import Refused
 from llm.emulator.client import text, tool_use
 from llm.models import ModelCall
 from maxclaw import clock
 from maxclaw.database_threads import in_database
-from tests.agent.test_summary import ten_sections
-from tests.agent.world import running_world
+from tests.agent.renewing import ASKED, LONG, compactions, fill, generations, play, summary_text
 from tests.threads.records import say
 from threads.models import Generation, Message
 from threads.verification import verify_thread
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-LONG = "Some words about the garden and its many roses. " * 1_200  # about 13,000 tokens
-ASKED = {"contains": "ten numbered\nsections"}
-
-
-def play(emulator, scenario):
-    async def run():
-        async with running_world(emulator) as world:
-            return await scenario(world)
-
-    return async_to_sync(run)()
-
-
-def generations(thread):
-    return list(Generation.objects.filter(thread=thread).order_by("ordinal"))
-
-
-def compactions():
-    return list(ModelCall.objects.filter(purpose="compaction").order_by("id").values_list("model", "outcome"))
-
-
-def summary_text(**bodies):
-    return ten_sections(s1="- The garden (m:1)", **bodies)
-
-
-async def fill(world, alice, **fields):
-    thread = await world.new_thread(alice, **fields)
-    await world.ask(thread, LONG)
-    return thread
 
 
 def test_a_context_over_its_threshold_is_renewed_at_the_turn_boundary(emulator, alice, small_budget, roomy_messages):
@@ -347,95 +315,6 @@ def test_a_stranger_cannot_ask_for_it(alice, bob, emulator):
     assert refused.value.code == "no-such-thread"
 
 
-class TestIdle:
-    def test_a_large_resting_context_is_due_just_before_its_cache_runs_out(
-        self, emulator, alice, small_budget, roomy_messages
-    ):
-        emulator.answer(text("Yes."), times=-1)
-        half = LONG[: len(LONG) // 2]
-
-        async def scenario(world):
-            thread = await world.new_thread(alice)
-            await world.ask(thread, half)
-            return thread
-
-        thread = play(emulator, scenario)
-        now = clock.now()
-        assert compaction.idle_due(now) == []
-        assert compaction.idle_due(now + timedelta(seconds=200)) == [thread.pk]
-        assert compaction.idle_due(now + timedelta(seconds=301)) == []
-        small = play(emulator, lambda world: world.new_thread(alice))
-        assert small.pk not in compaction.idle_due(now + timedelta(seconds=200))
-
-    def test_it_commits_only_if_nobody_spoke_meanwhile(self, emulator, alice, small_budget, roomy_messages):
-        emulator.answer(text(summary_text()), match=ASKED, hold="summary", times=2)
-        emulator.answer(text("Yes."), times=-1)
-
-        async def scenario(world):
-            thread = await world.new_thread(alice)
-            await world.ask(thread, LONG[: len(LONG) // 2])
-            idle = asyncio.create_task(compaction.compact_idle(thread.pk))
-            await world.held()
-            await world.ask(thread, "Meanwhile")
-            emulator.release("summary")
-            late = await idle
-            before = await in_database(generations, thread)
-            idle = asyncio.create_task(compaction.compact_idle(thread.pk))
-            await world.held()
-            emulator.release("summary")
-            return late, before, await idle, await in_database(generations, thread)
-
-        late, before, done, after = play(emulator, scenario)
-        assert (late, len(before)) == (False, 1)
-        assert (done, len(after)) == (True, 2)
-        assert after[0].end_reason == "idle"
-
-    def test_a_failure_in_the_background_leaves_the_healthy_context(
-        self, emulator, alice, small_budget, roomy_messages
-    ):
-        emulator.answer(text("Yes."), times=-1)
-
-        async def scenario(world):
-            thread = await world.new_thread(alice)
-            await world.ask(thread, LONG[: len(LONG) // 2])
-            emulator.fault("status", status=529, match=ASKED)
-            return await compaction.compact_idle(thread.pk), await in_database(generations, thread)
-
-        done, only = play(emulator, scenario)
-        assert (done, len(only)) == (False, 1)
-
-    def test_a_spent_budget_leaves_it_too(self, emulator, alice, small_budget, roomy_messages, settings):
-        emulator.answer(text("Yes."), times=-1)
-
-        async def scenario(world):
-            thread = await world.new_thread(alice)
-            await world.ask(thread, LONG[: len(LONG) // 2])
-            settings.BUDGET_USER_TOKENS = 1
-            return await compaction.compact_idle(thread.pk), await in_database(generations, thread)
-
-        done, only = play(emulator, scenario)
-        assert (done, len(only)) == (False, 1)
-
-    def test_two_workers_at_once_ask_once(self, emulator, alice, small_budget, roomy_messages):
-        emulator.answer(text(summary_text()), match=ASKED, hold="summary", times=-1)
-        emulator.answer(text("Yes."), times=-1)
-
-        async def scenario(world):
-            thread = await world.new_thread(alice)
-            await world.ask(thread, LONG[: len(LONG) // 2])
-            # Both read the thread before either asks.
-            both = [await in_database(compaction.gather, thread.pk) for _worker in range(2)]
-            asking = [asyncio.create_task(summarizing.summarize(one, background=True)) for one in both]
-            await world.held()
-            late, _pending = await asyncio.wait(asking, return_when=asyncio.FIRST_COMPLETED)
-            emulator.release("summary")
-            return len(late), [made is not None for made in await asyncio.gather(*asking)]
-
-        late, made = play(emulator, scenario)
-        assert (late, sorted(made)) == (1, [False, True])
-        assert ModelCall.objects.filter(purpose="compaction").count() == 1
-
-
 def test_a_cold_transcript_is_read_in_pages_by_the_light_model(emulator, alice, small_budget, roomy_messages):
     emulator.answer(text("Yes."), match={"model": "emulator-main"})
     emulator.answer(text(summary_text()), match={"model": "emulator-light"})
@@ -452,49 +331,6 @@ def test_a_cold_transcript_is_read_in_pages_by_the_light_model(emulator, alice, 
     play(emulator, scenario)
     call = ModelCall.objects.get(purpose="compaction")
     assert call.model == "emulator-light"
-
-
-def test_an_opening_larger_than_the_budget_gives_one_clear_error_and_no_call(emulator, alice, small_budget):
-    async def scenario(world):
-        thread = await world.new_thread(alice)
-        await in_database(
-            Generation.objects.filter(thread=thread).update,
-            standing=[{"text": LONG * 3, "message_id": 1}],
-        )
-        await world.ask(thread, "Hello")
-        return await world.rows(thread)
-
-    rows = play(emulator, scenario)
-    assert [row.role for row in rows] == ["user", "event"]
-    assert "larger than the model's budget" in rows[1].text
-    assert TaskFrame.objects.get().end_reason == "context-full"
-    assert not emulator.requests(path="/v1/messages")
-    assert not ModelCall.objects.exists()
-
-
-@pytest.mark.parametrize("counts", [True, False])
-def test_where_an_opening_seems_too_large_the_providers_own_count_decides(emulator, alice, settings, tmp_path, counts):
-    catalog = tmp_path / "catalog.toml"
-    wrong = "token_ratio = 4.0\n"  # the estimate is four times what the provider counts
-    catalog.write_text(
-        f"[models.emulator-main]\ncontext_budget = 16_000\n{wrong}counts_tokens = {str(counts).lower()}\n"
-    )
-    settings.MAXCLAW_CATALOG = str(catalog)
-    emulator.answer(text("It fits."))
-
-    async def scenario(world):
-        thread = await world.new_thread(alice)
-        await in_database(
-            Generation.objects.filter(thread=thread).update, standing=[{"text": "word " * 5_000, "message_id": 1}]
-        )
-        await world.ask(thread, "Hello")
-        return await world.rows(thread)
-
-    rows = play(emulator, scenario)
-    assert rows[-1].text == "It fits." if counts else "larger than the model's budget" in rows[-1].text
-    assert len(emulator.requests(path="/v1/messages/count_tokens")) == counts
-    assert TaskFrame.objects.get().steps == 1
-    assert len(rows) == 2
 
 
 def test_a_second_cold_summary_knows_what_the_first_one_held(emulator, alice, small_budget):

@@ -11,7 +11,7 @@ from agent.prompts import RESUMED_NOTE
 from agent.refusals import Refused
 from llm.emulator.client import text, tool_use
 from maxclaw.database_threads import in_database
-from tests.agent.test_compaction import ASKED, LONG, generations, play, summary_text
+from tests.agent.renewing import ASKED, LONG, generations, play, summary_text
 from tests.threads.records import say
 from threads.lifecycle import create_thread
 from threads.models import Generation, Message, Thread

@@ -1,0 +1,55 @@
+"""An opening that would leave no room for a conversation."""
+
+import pytest
+
+from agent.models import TaskFrame
+from llm.emulator.client import text
+from llm.models import ModelCall
+from maxclaw.database_threads import in_database
+from tests.agent.renewing import LONG, play
+from threads.models import Generation
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def test_an_opening_larger_than_the_budget_gives_one_clear_error_and_no_call(emulator, alice, small_budget):
+    async def scenario(world):
+        thread = await world.new_thread(alice)
+        await in_database(
+            Generation.objects.filter(thread=thread).update,
+            standing=[{"text": LONG * 3, "message_id": 1}],
+        )
+        await world.ask(thread, "Hello")
+        return await world.rows(thread)
+
+    rows = play(emulator, scenario)
+    assert [row.role for row in rows] == ["user", "event"]
+    assert "larger than the model's budget" in rows[1].text
+    assert TaskFrame.objects.get().end_reason == "context-full"
+    assert not emulator.requests(path="/v1/messages")
+    assert not ModelCall.objects.exists()
+
+
+@pytest.mark.parametrize("counts", [True, False])
+def test_where_an_opening_seems_too_large_the_providers_own_count_decides(emulator, alice, settings, tmp_path, counts):
+    catalog = tmp_path / "catalog.toml"
+    wrong = "token_ratio = 4.0\n"  # the estimate is four times what the provider counts
+    catalog.write_text(
+        f"[models.emulator-main]\ncontext_budget = 16_000\n{wrong}counts_tokens = {str(counts).lower()}\n"
+    )
+    settings.MAXCLAW_CATALOG = str(catalog)
+    emulator.answer(text("It fits."))
+
+    async def scenario(world):
+        thread = await world.new_thread(alice)
+        await in_database(
+            Generation.objects.filter(thread=thread).update, standing=[{"text": "word " * 5_000, "message_id": 1}]
+        )
+        await world.ask(thread, "Hello")
+        return await world.rows(thread)
+
+    rows = play(emulator, scenario)
+    assert rows[-1].text == "It fits." if counts else "larger than the model's budget" in rows[-1].text
+    assert len(emulator.requests(path="/v1/messages/count_tokens")) == counts
+    assert TaskFrame.objects.get().steps == 1
+    assert len(rows) == 2
