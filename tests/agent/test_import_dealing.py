@@ -5,6 +5,7 @@ from itertools import pairwise
 import pytest
 from asgiref.sync import async_to_sync
 
+from agent.models import InboxItem
 from llm.catalog import get
 from llm.emulator.client import text
 from llm.estimates import estimate_tokens
