@@ -9,7 +9,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from django.db import transaction
 
@@ -48,6 +48,7 @@ logger = logging.getLogger("maxclaw.compaction")
 
 SUMMARY_MAX_TOKENS = 6_000
 CALL_TIMEOUT_SECONDS = 180  # each call: a long transcript has many
+ABANDONED_LOOKED_FOR = timedelta(days=1)
 ATTEMPTS = 2
 PAGE_TOKENS = 12_000
 ROW_MAX_CHARS = 4_000
@@ -283,6 +284,16 @@ def _claim(material: Material) -> None:
     )
     if thread.state != Thread.State.IDLE or open_calls.exists():
         raise AlreadyClaimed
+
+
+def close_abandoned(now: datetime) -> int:
+    """Close the calls for summaries whose process was killed without a lease, which a sweep would have found. Returns
+    how many there were."""
+    lapsed = now - timedelta(seconds=CALL_TIMEOUT_SECONDS)
+    open_calls = ModelCall.objects.filter(
+        purpose=ModelCall.Purpose.COMPACTION, outcome="", started__gt=lapsed - ABANDONED_LOOKED_FOR, started__lt=lapsed
+    )
+    return open_calls.update(outcome=ModelCall.Outcome.INTERRUPTED)
 
 
 def pages(rows: list[Message], model: Model) -> list[Page]:

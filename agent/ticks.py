@@ -5,7 +5,7 @@ from datetime import datetime, timedelta
 from django.db import connection
 from django_q.tasks import async_task
 
-from agent import compaction, conversations, import_jobs, taking
+from agent import compaction, conversations, import_jobs, summarizing, taking
 from agent.ticking import every_minute
 from maxclaw import clock, heartbeat
 
@@ -52,6 +52,12 @@ def compact_resting_conversations(_intended: datetime) -> None:
     """A large context whose cache is about to run out is renewed while reading it is still cheap."""
     for thread_id in compaction.idle_due(clock.now()):
         async_task("agent.tasks.compact_idle", thread_id)
+
+
+@every_minute("close abandoned calls for summaries")
+def close_abandoned_calls(now: datetime) -> None:
+    """What a killed worker asked for, nobody waits for any more: the ledger says so."""
+    summarizing.close_abandoned(now)
 
 
 @every_minute("sweep imports")

@@ -1,8 +1,9 @@
 """Processes that run turns like the server does and kill themselves at one named point of a turn.
 
-Each line on standard input is a point (a key of POINTS or RENEWAL_POINTS, or "nowhere"); for each, a child is forked
-from this loaded but idle process, and says "running PID". It dies by SIGKILL, so nothing of it gets to clean up. It
-stands in for the ASGI process: the same bell, the same runner, no pages.
+Each line on standard input is a point (a key of POINTS or one of its siblings, or "nowhere"); for each, a child is
+forked from this loaded but idle process, and says "running PID". It dies by SIGKILL, so nothing of it gets to clean up.
+It stands in for the ASGI process: the same bell, the same runner, no pages. At an idle point, which the id of a thread
+follows, it stands in for the background worker.
 """
 
 import asyncio
@@ -46,6 +47,16 @@ FULL = "while a full context is renewed"
 THRESHOLD_POINTS = {FULL: ("agent.renewal", "_commit", BEFORE, 1)}
 
 
+# The same for the context of a thread at rest, which a background worker renews without a lease.
+IDLE_POINTS: dict[str, tuple[str, str, str, int]] = {
+    "before the resting context is read": ("agent.compaction", "_gather_if_idle", BEFORE, 1),
+    "while the summary of a resting context is written": ("agent.summarizing", "_open", AFTER, 1),
+    "before the resting context is renewed": ("agent.compaction", "_commit_idle", BEFORE, 1),
+    "in the middle of the commit of a resting context": ("agent.compaction", "commit", AFTER, 1),
+    "after the resting context was renewed": ("agent.compaction", "_commit_idle", AFTER, 1),
+}
+
+
 def die() -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
@@ -58,7 +69,7 @@ def plant(point: str) -> None:
         from agent import compaction
 
         compaction.THRESHOLD_SHARE = compaction.WORTHWHILE_SHARE = 0.0
-    path, name, when, at = {**POINTS, **RENEWAL_POINTS, **THRESHOLD_POINTS}[point]
+    path, name, when, at = {**POINTS, **RENEWAL_POINTS, **THRESHOLD_POINTS, **IDLE_POINTS}[point]
     try:
         owner: Any = import_module(path)
     except ModuleNotFoundError:
@@ -90,9 +101,21 @@ async def run() -> None:
 
     await Bell.shared().start()
     await Runner().start()
+    say_running()
+    await asyncio.Event().wait()
+
+
+def work(thread_id: int) -> None:
+    from agent import tasks
+
+    say_running()
+    tasks.compact_idle(thread_id)
+    os._exit(0)
+
+
+def say_running() -> None:
     sys.stdout.write(f"running {os.getpid()}\n")
     sys.stdout.flush()
-    await asyncio.Event().wait()
 
 
 def serve() -> None:
@@ -104,8 +127,11 @@ def serve() -> None:
         if os.fork() == 0:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             die_with_parent(os.getppid())
-            if line.strip() != "nowhere":
-                plant(line.strip())
+            point, _tab, thread_id = line.strip().partition("\t")
+            if point != "nowhere":
+                plant(point)
+            if thread_id:
+                work(int(thread_id))
             asyncio.run(run())
 
 

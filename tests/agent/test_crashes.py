@@ -12,12 +12,14 @@ from pathlib import Path
 import pytest
 from django.conf import settings as django_settings
 
-from agent import renewal, sending, taking
+from agent import renewal, sending, summarizing, taking
 from agent.models import InboxItem, TaskFrame, ToolCall, TurnEvent
+from agent.ticking import jobs
 from llm.emulator.client import text, tool_use
 from llm.models import ModelCall
 from maxclaw import clock
-from tests.agent.crashing_process import POINTS, RENEWAL_POINTS, THRESHOLD_POINTS
+from tests.agent.crashing_process import IDLE_POINTS, POINTS, RENEWAL_POINTS, THRESHOLD_POINTS
+from tests.agent.renewing import ASKED, summary_text
 from tests.agent.test_cached_prefix import LONG, check_each_extends_the_one_before
 from tests.agent.world import database_url
 from threads.lifecycle import create_thread
@@ -76,11 +78,12 @@ def nursery(emulator_process, django_db_setup):
 
 @pytest.fixture
 def turn_process(nursery):
-    """A context manager that runs a child which dies at a point, and kills it at the end in any case."""
+    """A context manager that runs a child which dies at a point, and kills it at the end in any case. With a
+    `resting` thread the child renews that one's context and does nothing else."""
 
     @contextlib.contextmanager
-    def start(point):
-        nursery.stdin.write(f"{point}\n")
+    def start(point, resting=None):
+        nursery.stdin.write(f"{point}\n" if resting is None else f"{point}\t{resting.pk}\n")
         nursery.stdin.flush()
         child = TurnProcess(int(nursery.stdout.readline().removeprefix("running ")))
         try:
@@ -198,3 +201,37 @@ def test_killed_while_the_context_is_renewed(point, emulator, alice, turn_proces
     assert report.calls == report.proved == 2
     assert not ModelCall.objects.filter(outcome="").exists()
     assert not TaskFrame.objects.exclude(state__in=["done", "failed"]).exists()
+
+
+@pytest.mark.parametrize("point", IDLE_POINTS)
+def test_killed_while_a_resting_context_is_renewed(point, emulator, alice, turn_process):
+    """One generation is live and whole, the old one until the commit, and the next message is answered in it."""
+    thread = create_thread(alice)
+    emulator.answer(text("First answer."), match={"contains": "First words"})
+    emulator.answer(text(summary_text()), match=ASKED)
+    emulator.answer(text("Here I am."), match={"contains": "Are you there?"})
+    with turn_process("nowhere"):
+        sending.send(alice, thread.channel, "First words", client_key="first")
+        wait_until(lambda: Message.objects.filter(thread=thread, text="First answer.").exists())
+        wait_until(lambda: Thread.objects.get(pk=thread.pk).state == Thread.State.IDLE)
+    with turn_process(point, resting=thread) as process:
+        process.wait(20)
+    made = Generation.objects.filter(thread=thread).order_by("ordinal")
+    ended = [(one.ended is not None, one.end_reason, "The garden" in one.summary) for one in made]
+    if point == "after the resting context was renewed":
+        assert ended == [(True, "idle", True), (False, "", False)]
+        assert "The garden" in made[1].opening
+    else:
+        assert ended == [(False, "", False)]
+        rows = Message.objects.filter(generation=made[0]).order_by("id")
+        assert list(rows.values_list("text", "left_at_cut")) == [("First words", None), ("First answer.", None)]
+    with turn_process("nowhere"):
+        sending.send(alice, thread.channel, "Are you there?", client_key="second")
+        wait_until(lambda: Message.objects.filter(thread=thread, text="Here I am.").exists())
+        wait_until(lambda: Thread.objects.get(pk=thread.pk).state == Thread.State.IDLE)
+    report = verify_thread(thread)
+    assert report.calls == report.proved == 2
+    assert not TaskFrame.objects.exclude(state__in=["done", "failed"]).exists()
+    with clock.moved(summarizing.CALL_TIMEOUT_SECONDS + 1):
+        jobs()["close abandoned calls for summaries"](clock.now())
+    assert not ModelCall.objects.filter(outcome="").exists()
