@@ -175,6 +175,11 @@ def percentile(values: Sequence[float], share: float) -> float:
 def finish(name: str, figures: dict[str, Any]) -> None:
     """Print the figures as the last line: one JSON object."""
     print(f"\n{machine()}, commit {commit()}\n")
-    rounded = {key: round(value, 2) if isinstance(value, float) else value for key, value in figures.items()}
+    rounded = {key: _rounded(value) if isinstance(value, float) else value for key, value in figures.items()}
     print(json.dumps({"benchmark": name, **rounded, "machine": machine(), "commit": commit()}))
     sys.stdout.flush()
+
+
+def _rounded(value: float) -> float:
+    """Two places, and of what is less than 1 three digits: a price of tenths of a cent is not none."""
+    return round(value, 2) if abs(value) >= 1 else float(f"{value:.3g}")

@@ -1,14 +1,16 @@
 """What is remembered: what the steward makes of conversations, and how long facts take to be found.
 
 The steward reads the conversations of LoCoMo (`--data`), or some made in code, through the emulator's rules, or through
-a real model where `--model-url` with `--model` or ANTHROPIC_API_KEY names one (never with `--smoke`), until nothing is
-left. Counted are the facts it wrote, the share of their evidence that the judge of evidence would accept again, the
-share of standing facts that repeat an earlier one (cosine 0.95 and more, the same thing applied to), calls, tokens,
-list price; and that every row that is to be read was read exactly once, and that a second run asks for nothing.
+a real model where `--model-url` with `--model`, ANTHROPIC_BASE_URL with MAXCLAW_MODEL, or ANTHROPIC_API_KEY names one
+(never with `--smoke`), until nothing is left. Counted are the facts it wrote, the share of their evidence that the
+judge of evidence would accept again, the share of standing facts that repeat an earlier one (cosine 0.95 and more, the
+same thing applied to), calls, tokens, list price; and that every row that is to be read was read exactly once, and that
+a second run asks for nothing.
 
 Searches are measured for owners of several sizes whose facts, each with its evidence, are spread among those of others
-in one large table: the
-facts' part alone (`memory.fact_search.find`, the query's embedding included) and the whole tool without a channel.
+in one large table: the facts' part alone (`memory.fact_search.find`, the query's embedding included) and the whole tool
+without a channel. Some facts of each owner are near each query in meaning, and every search has to find some: an empty
+answer costs less.
 """
 
 import argparse
@@ -21,6 +23,8 @@ from dataclasses import dataclass, field
 from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 if __package__ in (None, ""):
     # As a script: the project's folder is looked into first, not this one, whose names are no apps.
@@ -44,7 +48,7 @@ QUERIES = (
 @dataclass(frozen=True)
 class Size:
     """How many conversations the steward reads. Facts of each measured owner, facts in the whole table, how often each
-    query is asked, and how many vectors the others' facts share."""
+    query is asked, and how many vectors all facts share."""
 
     conversations: int
     owners: tuple[int, ...]
@@ -55,8 +59,16 @@ class Size:
 
 FULL = Size(conversations=10, owners=(1_000, 20_000), whole=1_000_000, repeats=20)
 QUICK = Size(conversations=2, owners=(1_000, 5_000), whole=50_000, repeats=5)
-SMOKE = Size(conversations=2, owners=(50, 200), whole=1_000, repeats=1, vectors=100)
+SMOKE = Size(conversations=2, owners=(200, 400), whole=2_000, repeats=1, vectors=100)
 MADE_EXCHANGES = 30
+# The emulator's light model costs what a light model does, so that the price of reading shows without a real one.
+CATALOG = """
+[models.emulator-light]
+prices = { input = 0.1, output = 0.5, cache_read = 0.01, cache_write_5m = 0.125, cache_write_1h = 0.2 }
+"""
+# One vector of so many is near a query: of 1,000 facts 20 are near each of the five.
+NEAR_ONE_IN = 10
+NEAREST_COSINE = 0.95
 # No budget ends a measurement.
 UNBOUNDED = dict.fromkeys(
     (
@@ -73,22 +85,28 @@ OTHER_OWNERS = 200
 
 @dataclass
 class Timed:
-    """Milliseconds of each search of one owner: of the facts alone, and of the whole tool."""
+    """Milliseconds of each search of one owner, of the facts alone and of the whole tool; facts found by each."""
 
     facts: list[float] = field(default_factory=list)
     tool: list[float] = field(default_factory=list)
+    hits: list[int] = field(default_factory=list)
 
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Measure and print."""
     parser = arguments(__doc__)
-    parser.add_argument("--model-url", help="a server that speaks the Messages API; ANTHROPIC_API_KEY is its key")
-    parser.add_argument("--model", help="the server's model")
+    given = {name: os.environ.get(name, "") for name in ("ANTHROPIC_BASE_URL", "MAXCLAW_MODEL")}
+    parser.add_argument(
+        "--model-url",
+        default=given["ANTHROPIC_BASE_URL"],
+        help="a server that speaks the Messages API; ANTHROPIC_API_KEY is its key (default: ANTHROPIC_BASE_URL)",
+    )
+    parser.add_argument("--model", default=given["MAXCLAW_MODEL"], help="the server's model (default: MAXCLAW_MODEL)")
     options = parser.parse_args(argv)
-    if bool(options.model_url) != bool(options.model):
-        parser.error("--model-url and --model go together")
+    if options.model_url and not options.model and not options.smoke:
+        parser.error(f"which model of {options.model_url}? Name it with --model or MAXCLAW_MODEL")
     size = SMOKE if options.smoke else QUICK if options.quick else FULL
-    with surroundings(durable=options.durable, environment=UNBOUNDED | _model(options)):
+    with surroundings(durable=options.durable, catalog=CATALOG, environment=UNBOUNDED | _model(options)):
         read = steward.measure(_conversations(options.data, size.conversations))
         steward.report(read)
         searches = measure_searches(size)
@@ -164,23 +182,26 @@ def _said(owner: "User") -> int:
 
 
 def _make_vectors(cursor: Any, count: int) -> None:
+    """Vectors of any direction, which are near no query, and among them some that are as near to one as found facts
+    are, from just above the threshold to almost the same."""
     from llm import embedding
-    from llm.embedding_local import DIMENSIONS
 
     # Loaded before anything is measured, as it is in a process that has searched before.
-    embedding.configured().embed(["Is anybody there?"])
-    cursor.execute(
-        """
-        CREATE TEMPORARY TABLE made_vector AS
-        SELECT number AS id, (
-            SELECT l2_normalize(array_agg(random() - 0.5 + 0 * (place + number))::vector)
-            FROM generate_series(1, %s) AS place
-        ) AS embedding
-        FROM generate_series(0, %s - 1) AS number
-        """,
-        [DIMENSIONS, count],
-    )
-    cursor.execute("CREATE UNIQUE INDEX ON made_vector (id)")
+    backend = embedding.configured()
+    asked = backend.embed(QUERIES)
+    made = np.random.default_rng(5).normal(size=(count, asked.shape[1]))
+    near = np.arange(0, count, NEAR_ONE_IN)
+    towards = asked[np.arange(near.size) % len(QUERIES)]
+    # What is left of a vector when the part along the query is taken out has a cosine of 0 to it.
+    across = made[near] - np.sum(made[near] * towards, axis=1, keepdims=True) * towards
+    across /= np.linalg.norm(across, axis=1, keepdims=True)
+    cosines = np.linspace(backend.thresholds.recall + 0.01, NEAREST_COSINE, near.size)[:, None]
+    made[near] = cosines * towards + np.sqrt(1 - cosines**2) * across
+    made /= np.linalg.norm(made, axis=1, keepdims=True)
+    cursor.execute("CREATE TEMPORARY TABLE made_vector (id integer PRIMARY KEY, embedding vector)")
+    with cursor.copy("COPY made_vector (id, embedding) FROM STDIN") as copy:
+        for number, vector in enumerate(made):
+            copy.write_row((number, "[" + ",".join(f"{value:.7g}" for value in vector) + "]"))
 
 
 def _insert(cursor: Any, said: Mapping[int, int], count: int) -> None:
@@ -230,11 +251,14 @@ async def _search(owner: "User", repeats: int) -> Timed:
     for warm in (False, *[True] * repeats):
         for query in QUERIES:
             began = time.perf_counter()
-            await fact_search.find(viewer, QueryVectors(query, ""))
+            found = await fact_search.find(viewer, QueryVectors(query, ""))
             between = time.perf_counter()
-            await searching.search(viewer, query)
+            answer = await searching.search(viewer, query)
             ended = time.perf_counter()
+            if not found.hits or answer.facts != found.hits:
+                raise SystemExit(f"{query!r} found {len(found.hits)} facts and the tool {len(answer.facts)}.")
             if warm:
+                timed.hits.append(len(found.hits))
                 timed.facts.append((between - began) * 1000)
                 timed.tool.append((ended - between) * 1000)
     return timed
@@ -243,11 +267,12 @@ async def _search(owner: "User", repeats: int) -> Timed:
 def _report_searches(size: Size, searches: dict[int, Timed]) -> dict[str, Any]:
     table(
         f"Searches among {size.whole:,} facts: milliseconds",
-        ["facts of the owner", "searches", "facts p50", "p95", "tool p50", "p95"],
+        ["facts of the owner", "searches", "fewest found", "facts p50", "p95", "tool p50", "p95"],
         [
             [
                 f"{count:,}",
                 len(timed.facts),
+                min(timed.hits),
                 *(percentile(times, share) for times in (timed.facts, timed.tool) for share in (0.5, 0.95)),
             ]
             for count, timed in searches.items()
@@ -256,6 +281,7 @@ def _report_searches(size: Size, searches: dict[int, Timed]) -> dict[str, Any]:
     return {
         "facts_in_the_table": size.whole,
         "search_p95_ms": {str(count): round(percentile(timed.facts, 0.95), 1) for count, timed in searches.items()},
+        "fewest_facts_found": {str(count): min(timed.hits) for count, timed in searches.items()},
         "tool_p95_ms": {str(count): round(percentile(timed.tool, 0.95), 1) for count, timed in searches.items()},
     }
 

@@ -35,7 +35,15 @@ FIGURES = {
         "recall",
         "result_chars_max",
     },
-    "memory": {"search_p95_ms", "tool_p95_ms", "facts_in_the_table", "facts", "steward_tokens", "steward_dollars"},
+    "memory": {
+        "search_p95_ms",
+        "tool_p95_ms",
+        "fewest_facts_found",
+        "facts_in_the_table",
+        "facts",
+        "steward_tokens",
+        "steward_dollars",
+    },
     "shadow": {
         "hot_read_share",
         "hot_over_cold_same_model",
@@ -70,11 +78,13 @@ def test_a_benchmark_ends_with_its_figures_as_one_json_object(name):
         assert figures["p95_ms"]["selective"].keys() == figures["grep_ratio"].keys() == {"0.12M", "0.24M"}
         assert 0.05 < figures["index_share"] < 5
     elif name == "memory":
-        assert figures["search_p95_ms"].keys() == {"50", "200"}
+        assert figures["search_p95_ms"].keys() == figures["fewest_facts_found"].keys() == {"200", "400"}
+        assert min(figures["fewest_facts_found"].values()) > 0, "else an empty answer was timed"
         assert figures["digested_once"] is True
         assert figures["steward_calls"] > 0 == figures["steward_calls_again"] == figures["steward_calls_failed"]
         assert (figures["evidence_valid_share"], figures["duplicate_share"]) == (1, 0)
         assert figures["facts"] > 20
+        assert figures["steward_dollars"] > 0
     elif name == "shadow":
         assert figures["hot_runs"] == figures["hot_runs_that_count"] == 1
         assert 0.99 <= figures["hot_read_share"] <= 1
@@ -95,6 +105,14 @@ def test_hot_against_cold_is_timed_on_any_server_that_speaks_the_messages_api():
     assert figures["benchmark"] == "shadow-engine"
     assert figures["cache_read_tokens"] > 20_000
     assert figures["hot_over_cold_first_token"] > 0
+
+
+def test_a_model_server_without_the_name_of_its_model_is_refused_at_once():
+    command = [sys.executable, "benchmarks/memory.py", "--model-url", "http://127.0.0.1:1"]
+    environment = {name: value for name, value in os.environ.items() if name != "MAXCLAW_MODEL"}
+    ended = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=SECONDS)
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert "Name it with --model or MAXCLAW_MODEL" in ended.stderr
 
 
 def locomo_folder(tmp_path):
