@@ -21,7 +21,8 @@ from memory.models import Digest, Episode
 from threads.models import Generation, Message, Thread
 from threads.transcript import ThreadGone, lock_thread
 
-# A conversation that goes on is read when it rests, so that a chatty one is not read after every word.
+# A conversation that goes on is read when it rests, so that a chatty one is not read after every word. One that was put
+# away does not go on.
 QUIET = timedelta(minutes=10)
 PAUSE_AFTER_FAILURES = 3
 PAUSE = timedelta(hours=6)
@@ -92,7 +93,8 @@ def due_threads(
     if not thorough:
         rows = rows.filter(pk__gt=OuterRef("reached"))
     threads = readable_threads().annotate(reached=Coalesce(reached, 0)).filter(Exists(rows))
-    rests = Q(updated__lte=now - QUIET) | Exists(Generation.objects.filter(thread=OuterRef("pk"), ended__isnull=False))
+    ended = Generation.objects.filter(thread=OuterRef("pk"), ended__isnull=False)
+    rests = Q(updated__lte=now - QUIET) | ~Q(status=Thread.Status.ACTIVE) | Exists(ended)
     threads = threads.filter(rests).exclude(pk__in=passed).exclude(owner__in=spent)
     place = Window(RowNumber(), partition_by="owner", order_by=["updated", "pk"])
     return list(threads.annotate(place=place).order_by("place", "updated", "pk").values_list("pk", flat=True)[:limit])
@@ -191,7 +193,7 @@ def _unread() -> QuerySet[Message]:
 
 def _next_generation(thread: Thread, now: datetime) -> Generation | None:
     generations = Generation.objects.filter(Exists(_unread().filter(generation=OuterRef("pk"))), thread=thread)
-    if thread.updated > now - QUIET:
+    if thread.status == Thread.Status.ACTIVE and thread.updated > now - QUIET:
         generations = generations.filter(ended__isnull=False)
     return next((one for one in generations.order_by("ordinal") if not _paused(one, now)), None)
 

@@ -95,6 +95,15 @@ def test_a_conversation_that_goes_on_is_read_when_it_rests(emulator, alice):
     assert len(texts(alice)) == 3
 
 
+def test_an_archived_conversation_is_read_without_waiting(emulator, alice):
+    thread = thread_of(alice)
+    exchange(thread, "I live in Lisbon.")
+    assert drain() == 0
+    lifecycle.archive(thread, acting_user=alice)
+    assert drain() == 1
+    assert texts(alice) == ["The user said: I live in Lisbon."]
+
+
 def test_what_is_not_to_be_read_is_not(emulator, alice):
     isolated = thread_of(alice, scope="isolated")
     gone, told = thread_of(alice), thread_of(alice)
