@@ -1,5 +1,6 @@
 """The machine's Chromium, driven by Playwright: fixtures for tests marked `browser`."""
 
+import asyncio
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -8,7 +9,7 @@ from django.conf import settings
 from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
 from django.contrib.sessions.backends.db import SessionStore
 from django.db import connections
-from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Page, Playwright, expect, sync_playwright
 
 from tests.browser_checks import watch
 
@@ -17,19 +18,64 @@ expect.set_options(timeout=PATIENCE_MS)
 PHONE: dict[str, Any] = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True}
 
 
+class SharedBrowser:
+    """One Chromium and its driver for all tests of a process: to start both takes longer than most tests do.
+
+    Playwright's loop counts as running in its thread for as long as the driver lives, and then other tests could not
+    run loops of their own: between tests that use it, it is laid aside.
+    """
+
+    def __init__(self, chromium: str) -> None:
+        self._chromium = chromium
+        self._playwright: Playwright | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._browser: Browser | None = None
+
+    def take(self) -> Browser:
+        """The browser, started if there is none, with its loop as the thread's."""
+        if self._playwright is None:
+            self._playwright = sync_playwright().start()
+            self._loop = asyncio.get_running_loop()
+        asyncio._set_running_loop(self._loop)
+        if self._browser is None or not self._browser.is_connected():
+            self._browser = self._playwright.chromium.launch(
+                executable_path=self._chromium, args=["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
+            )
+        return self._browser
+
+    def lay_aside(self) -> None:
+        """The thread has no loop any more."""
+        asyncio._set_running_loop(None)
+
+    def stop(self) -> None:
+        """End the browser and its driver."""
+        if self._playwright is not None:
+            asyncio._set_running_loop(self._loop)
+            self._playwright.stop()
+            self._playwright = None
+
+
+_shared = pytest.StashKey[SharedBrowser]()
+
+
 @pytest.fixture
-def chromium_browser(chromium: str, transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> Iterator[Browser]:
-    """One browser for one test: Playwright's loop holds the thread it runs in, where other tests need their own."""
-    # With that loop in this thread Django would take the test's own queries for asynchronous code.
+def chromium_browser(
+    request: pytest.FixtureRequest, chromium: str, transactional_db: None, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Browser]:
+    """The browser for one test, which opens contexts of its own in it and leaves none."""
+    shared = request.config.stash.get(_shared, None)
+    if shared is None:
+        shared = request.config.stash[_shared] = SharedBrowser(chromium)
+        request.config.add_cleanup(shared.stop)
+    # With Playwright's loop in this thread Django would take the test's own queries for asynchronous code.
     monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(
-            executable_path=chromium, args=["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu"]
-        )
-        yield browser
-        browser.close()
-        # Under that loop the test's queries had a connection of their own.
-        connections.close_all()
+    browser = shared.take()
+    yield browser
+    for context in browser.contexts:
+        context.close()
+    # Under that loop the test's queries had a connection of their own.
+    connections.close_all()
+    shared.lay_aside()
 
 
 class Tab:
