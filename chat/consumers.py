@@ -22,7 +22,7 @@ from agent.refusals import Refused
 from chat import replay
 from chat.actions import ACTIONS
 from chat.conversations import conversations, existing
-from chat.frames import BadFrame, Frame, parse, said_channel
+from chat.frames import BadFrame, Frame, parse, said
 from chat.layer import thread_group, user_group
 from chat.presentation import needs_rendering, present_event
 from chat.sessions import SignedOut, as_signed_in, signed_in_user
@@ -99,7 +99,7 @@ class ChatConsumer(AsyncConsumer):
             try:
                 frame = parse(text, message.get("bytes"))
             except BadFrame as bad:
-                await self._refuse({"channel": said_channel(text)}, bad.code, bad.sentence)
+                await self._send_frame({"type": "error", "code": bad.code, "reason": bad.sentence, **said(text)})
                 return
             await self._handle(frame)
 

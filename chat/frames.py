@@ -12,8 +12,9 @@ else.
 | later | channel, since (message id) |
 | ping | |
 
-A frame of more than FRAME_MAX_BYTES is answered with a sentence, and words that are longer go by the REST API. The
-server closes a socket that sends more than a MiB at once (`maxclaw.supervisor.web_arguments`).
+A frame of more than FRAME_MAX_BYTES is answered with a sentence; words of the default greatest length fit in any
+script and however they are escaped, and longer ones go by the REST API. A socket that sends more than
+settings.SOCKET_MAX_BYTES at once is closed by the server.
 """
 
 import json
@@ -23,7 +24,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-FRAME_MAX_BYTES = 262_144
+FRAME_MAX_BYTES = 3 * 1024**2
 BIGGEST_ID = 2**63 - 1
 
 Frame = dict[str, Any]
@@ -117,11 +118,18 @@ def parse(text: str | None, data: bytes | None) -> Frame:
     return {"type": kind, **{name: frame.get(name) for name in shape}}
 
 
-def said_channel(text: str | None) -> str | None:
-    """The channel that a refused frame named, if it can be made out, so that the page knows where to show the
-    error."""
+def said(text: str | None) -> Frame:
+    """What a refused frame was about, as far as it can be made out, so that a page knows where to show the error and
+    which words were refused: `channel`, `about` (its type) and `key`."""
     try:
-        channel = json.loads(text or "")["channel"]
-    except (ValueError, RecursionError, KeyError, TypeError, IndexError):
-        return None
-    return channel if isinstance(channel, str) and re.fullmatch(r"[a-z0-9]{1,20}", channel) else None
+        frame = json.loads(text or "")
+    except (ValueError, RecursionError):
+        return {}
+    if not isinstance(frame, dict):
+        return {}
+    channel, kind, key = frame.get("channel"), frame.get("type"), frame.get("key")
+    return {
+        **({"channel": channel} if isinstance(channel, str) and re.fullmatch(r"[a-z0-9]{1,20}", channel) else {}),
+        **({"about": kind} if isinstance(kind, str) and kind in SHAPES else {}),
+        **({"key": key} if _is_key(key) else {}),
+    }

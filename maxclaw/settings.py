@@ -46,6 +46,8 @@ try:
     EMBED_ORIGINS = env.origins("MAXCLAW_EMBED_ORIGINS")
     HTTPS = env.flag("MAXCLAW_HTTPS", False)
     MESSAGE_MAX_CHARS = env.number("MAXCLAW_MESSAGE_MAX_CHARS", 200_000, minimum=1)
+    # Above the chat's own limit, `chat.frames.FRAME_MAX_BYTES`: a frame that is too long gets a sentence first.
+    SOCKET_MAX_BYTES = 4 * 1024**2
     IMPORT_MAX_BYTES = env.number("MAXCLAW_IMPORT_MAX_MB", 1_024, minimum=1) * 1024**2
     STEP_LIMIT = env.number("MAXCLAW_STEP_LIMIT", 40, minimum=1)
     LEASE_SECONDS = env.number("MAXCLAW_LEASE_SECONDS", 30, minimum=1)

@@ -294,8 +294,7 @@ def web_arguments(plan: Plan) -> list[str]:
     arguments = [
         *(sys.executable, "-m", "uvicorn", "maxclaw.asgi:application"),
         *("--host", plan.host, "--port", str(plan.port)),
-        # Above the chat's own limit: a frame that is too long gets a sentence, not a closed socket.
-        *("--ws-max-size", "1048576", "--ws-max-queue", "16"),
+        *("--ws-max-size", str(settings.SOCKET_MAX_BYTES), "--ws-max-queue", "4"),
         *("--timeout-graceful-shutdown", str(WEB_REQUESTS_SECONDS), "--lifespan", "on"),
         *("--no-server-header", "--log-level", "warning"),
         # Believed only behind the proxy that MAXCLAW_HTTPS says is there.

@@ -9,7 +9,6 @@ from contextlib import contextmanager
 import uvicorn
 
 START_SECONDS = 20.0
-WS_MAX_BYTES = 1_048_576
 
 
 class LiveServer:
@@ -25,10 +24,16 @@ class LiveServer:
         self._server: uvicorn.Server | None = None
 
     def start(self) -> None:
+        from django.conf import settings
+
         from maxclaw.asgi import application
 
         config = uvicorn.Config(
-            application, lifespan="on", log_level="warning", ws_max_size=WS_MAX_BYTES, timeout_graceful_shutdown=1
+            application,
+            lifespan="on",
+            log_level="warning",
+            ws_max_size=settings.SOCKET_MAX_BYTES,
+            timeout_graceful_shutdown=1,
         )
         self._server = uvicorn.Server(config)
         self._thread = threading.Thread(target=self._server.run, args=([self.socket],), name="live server")

@@ -207,6 +207,24 @@ def test_malformed_frames_are_answered_with_an_error_and_change_nothing(page):
         assert page.is_usable()
 
 
+def test_a_refused_frame_is_told_by_its_conversation_type_and_key(page):
+    text = json.dumps({"type": "send", "channel": "x", "key": "k1", "text": "y" * FRAME_MAX_BYTES})
+    page.send_raw(text)
+    told = page.receive()
+    assert (told["type"], told["code"], told["channel"]) == ("error", "too-large", "x")
+    assert (told["about"], told["key"]) == ("send", "k1")
+
+
+@pytest.mark.parametrize("kind", ["send", "answer"])
+def test_the_longest_words_fit_into_a_frame_however_they_are_escaped(page, thread, settings, kind):
+    longest = "\U0001f30a" * settings.MESSAGE_MAX_CHARS  # twelve bytes each, as many clients write them
+    fields = {"send": {"key": "k"}, "answer": {"call": 1}}[kind]
+    page.send_raw(json.dumps({"type": kind, "channel": thread.channel, "text": longest, **fields}))
+    told = page.receive()
+    # They are judged as words, by what a model's context holds, and not as a frame.
+    assert told["code"] == "too-long", told
+
+
 FRAMES: dict[str, dict] = {
     "open": {"after": None},
     "send": {"key": "k", "text": "Ahoy"},
