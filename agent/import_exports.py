@@ -186,7 +186,10 @@ class _Writing:
             thread = create_thread(self.owner, copied_from=upto or copies[0], model=source.model)
             if upto is not None:
                 # What was rewound here is no context to fork; it is copied all the same.
-                Generation.objects.filter(thread=thread).update(opening=upto.generation.opening)
+                held = upto.generation
+                Generation.objects.filter(thread=thread).update(
+                    opening=held.opening, summary_before=held.summary_before, standing=held.standing
+                )
                 before = rows.filter(generation=upto.generation, pk__lte=upto.pk).exclude(role__in=NOT_SPOKEN)
                 copies = [*before.filter(model_visible=True).order_by("pk"), *copies]
         origin = (upto or copies[0]).generation

@@ -17,6 +17,7 @@ TRIGGERS: dict[str, Promise] = {
     "message_leaves_once": _("A message leaves its context once, and what was rewound stays so."),
     "message_copied_from_frozen": _("A copy stays the copy of one message."),
     "generation_opening_written_once": _("The opening context of a generation never changes."),
+    "generation_opened_with_frozen": _("The summary and the instructions that an opening holds never change."),
     "generation_ends_once": _("A generation ends once."),
     "generation_ordinals_without_gaps": _("Generations of a conversation are numbered without gaps."),
 }

@@ -277,9 +277,12 @@ def test_a_branch_from_what_was_rewound_here_is_imported_all_the_same(bring_one,
     nodes = {**QUESTION, "a": ("q", answer("a")), "q2": ("a", user("q2", 2)), "a2": ("q2", answer("a2", 3))}
     bring_one(nodes, "a2")
     [thread] = conversations_of(alice)
+    held = {"summary_before": "Before.", "standing": [{"text": "Be brief", "message_id": 1}]}
+    Generation.objects.filter(thread=thread).update(**held)
     rewind(thread, Message.objects.get(thread=thread, text="q"), acting_user=alice)
     bring_one({**nodes, "b2": ("q2", answer("b2", 4))}, "b2")
     branch = conversations_of(alice).last()
+    assert Generation.objects.filter(thread=branch).values(*held).get() == held
     assert texts(branch) == ["q", "a", "q2", "b2"]
     assert not Message.objects.filter(thread=branch, left_at_cut__isnull=False).exists()
     assert Message.objects.filter(thread=branch, copied_from__isnull=True).count() == 1

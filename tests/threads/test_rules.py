@@ -142,6 +142,16 @@ def test_an_opening_never_changes_once_rendered(alice):
     change(generation, "generation_opening_written_once", "opening", None)
 
 
+def test_what_an_opening_holds_never_changes_once_it_is_rendered(alice):
+    generation = live(thread_of(alice))
+    standing = [{"text": "No emoji", "message_id": 1}]
+    Generation.objects.filter(pk=generation.pk).update(summary_before="before it opens", standing=standing)
+    Generation.objects.filter(pk=generation.pk).update(opening="[]", summary_before="as it opens")
+    change(generation, "generation_opened_with_frozen", "summary_before", "never said so")
+    change(generation, "generation_opened_with_frozen", "standing", [])
+    Generation.objects.filter(pk=generation.pk).update(cut=1, summary="written when it ended")
+
+
 def test_a_generation_ends_once(alice):
     generation = live(thread_of(alice))
     Generation.objects.filter(pk=generation.pk).update(ended=clock.now(), end_reason="idle")
