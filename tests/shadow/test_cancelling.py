@@ -1,14 +1,10 @@
 """The person goes first: their words end a shadow's request at once, in whatever process it runs."""
 
 import asyncio
-import os
-import subprocess
-import sys
 import threading
 
 import pytest
 from asgiref.sync import async_to_sync
-from django.conf import settings as project
 from django.db import connection, transaction
 
 from agent import questions, revising, sending
@@ -18,13 +14,11 @@ from llm.models import ModelCall
 from maxclaw.database_threads import in_database
 from memory.forgetting import forget
 from shadow import asking, cancelling, question, runs, tasks, triggers
-from shadow.models import ShadowFactProposal, ShadowRun
-from tests.agent.world import database_url
-from tests.maxclaw.running import ROOT, wait_until
+from shadow.models import ShadowRun
+from tests.maxclaw.running import wait_until
 from tests.memory.facts import fact_row
 from tests.raw_sql import run as execute
 from tests.shadow.playing import ASKED, LONG, drain, item, play, proposes
-from tests.shadow.test_wire import check_follows
 from tests.threads.records import say
 from tests.threads.transactions import Elsewhere, wait_until_blocked
 from threads import lifecycle
@@ -44,50 +38,6 @@ def rested(emulator, alice):
         return threads
 
     return play(emulator, scenario)
-
-
-@pytest.fixture
-def worker(emulator, rested):
-    """A queue's worker in processes of its own, which polls once an hour: only a ring can have told it anything."""
-    environment = {
-        **os.environ,
-        "DATABASE_URL": database_url(),
-        "MAXCLAW_EMULATOR_URL": emulator.base_url,
-        "MAXCLAW_POLL_SECONDS": "3600",
-        "MAXCLAW_ROLE": "worker",
-        "MAXCLAW_DATA_DIR": str(project.DATA_DIR),
-    }
-    command = [sys.executable, "-m", "django", "qcluster", "--skip-checks"]
-    process = subprocess.Popen(command, cwd=ROOT, env={**environment, "DJANGO_SETTINGS_MODULE": "maxclaw.settings"})
-    yield process
-    process.terminate()
-    process.wait(30)
-
-
-def test_a_run_is_hot_in_another_process_and_ends_there_when_the_person_speaks(emulator, alice, rested, worker):
-    first, second = rested
-    said = Message.objects.get(thread=first, role="user")
-    earlier = emulator.requests(path="/v1/messages")[0]
-    proposes(emulator, item(said.pk))
-    triggers.trigger(first.pk, "waiting-max")
-    wait_until(ShadowRun.objects.filter(status="completed").exists, seconds=60.0, what="the run in the worker")
-    run = ShadowRun.objects.get()
-    assert (run.path, run.error, run.proposals.count()) == ("hot", "", 1)
-    answer = Message.objects.get(thread=first, role="assistant")
-    check_follows(earlier, emulator.requests(path="/v1/messages")[-1], answer.wire)
-
-    proposes(emulator, item(Message.objects.get(thread=second, role="user").pk), hold="asked")
-    triggers.trigger(second.pk, "waiting-max")
-    emulator.wait_for_held(seconds=60.0)
-    run = ShadowRun.objects.get(thread=second)
-    assert (run.status, run.path) == ("running", "hot")
-    sending.send(alice, second.channel, "One thing more.", client_key="1")
-    run.refresh_from_db()
-    assert (run.status, run.error) == ("cancelled", "interrupted-by-max")
-    # Nobody releases the held answer: the request itself is aborted.
-    wait_until(ModelCall.objects.filter(pk=run.call, outcome="interrupted").exists, what="the request's end")
-    assert emulator.state()["held"] == []
-    assert not ShadowFactProposal.objects.filter(thread=second).exists()
 
 
 def says(way, thread):
