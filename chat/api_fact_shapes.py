@@ -103,3 +103,4 @@ class ForgottenShape(serializers.Serializer[dict[str, Any]]):
 
     versions = serializers.IntegerField(help_text="How many versions of it went.")
     stays = StaysShape(many=True)
+    more = serializers.IntegerField(help_text="How many older places hold its words beside those in `stays`.")

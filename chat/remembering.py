@@ -66,10 +66,12 @@ class Place:
 
 @dataclass(frozen=True)
 class Parting:
-    """What goes with a fact that is forgotten, how many versions of it in all; and where its words stay."""
+    """What goes with a fact that is forgotten, how many versions of it in all; and where its words stay: the newest
+    places, and how many older ones there are."""
 
     versions: int
     stays: list[Place]
+    more: int
 
 
 def foresee(user: User, fact: Fact) -> Parting:
@@ -104,7 +106,7 @@ def _parting(user: User, report: Forgotten) -> Parting:
         )
         for row in [*messages, *generations]
     ]
-    return Parting(len(report.facts), stays)
+    return Parting(len(report.facts), stays, report.more)
 
 
 def bring_back(user: User, fact: Fact) -> Fact:

@@ -27,12 +27,14 @@ LISTED_MAX = 200
 @dataclass(frozen=True)
 class Forgotten:
     """What went and what stays: ids of the facts that are gone, of the messages that hold or prove the words, of the
-    generations whose opening or summary does, and of those of them that end now."""
+    generations whose opening or summary does, and of those of them that end now. `more`: how many older messages and
+    generations hold the words too, those of deleted conversations not counted."""
 
     facts: list[int]
     messages: list[int]
     generations: list[int]
     ending: list[int]
+    more: int = 0
 
 
 def forget(fact: Fact, *, writer: str, actor: User | None = None, viewer: Viewer | None = None) -> Forgotten:
@@ -78,11 +80,14 @@ def _report(owner_id: int, going: list[Fact]) -> Forgotten:
     holding = _generations_with(owner_id, [gone.text for gone in going])
     generations = sorted({*told.values_list("pk", flat=True), *holding})
     ending = Generation.objects.filter(pk__in=generations, ended__isnull=True)
+    messages, more_messages = _messages_with(owner_id, going)
+    older = Generation.objects.filter(pk__in=generations[:-LISTED_MAX], thread__deleted__isnull=True)
     return Forgotten(
         facts=[gone.pk for gone in going],
-        messages=_messages_with(owner_id, going),
-        generations=generations[:LISTED_MAX],
+        messages=messages,
+        generations=generations[-LISTED_MAX:],
         ending=sorted(ending.values_list("pk", flat=True)),
+        more=more_messages + older.count(),
     )
 
 
@@ -111,14 +116,16 @@ def _lock_threads(fact: Fact) -> list[int]:
     return ids
 
 
-def _messages_with(owner_id: int, facts: Iterable[Fact]) -> list[int]:
-    """Messages in which the words of the facts stand, and those that prove them or found them."""
+def _messages_with(owner_id: int, facts: Iterable[Fact]) -> tuple[list[int], int]:
+    """Messages in which the words of the facts stand, the newest, and all that prove them or found them; and how many
+    more there are."""
     facts = list(facts)
     ids = {pk for row in FactEvidence.objects.filter(fact__in=facts) for pk in (row.message_id, row.accepted_by_id)}
     ids |= set(FactUse.objects.filter(fact__in=facts).values_list("message_id", flat=True))
-    holding = Message.objects.filter(forgotten.saying(facts), owner_id=owner_id)
+    holding = Message.objects.filter(forgotten.saying(facts), owner_id=owner_id, thread__deleted__isnull=True)
     newest = holding.order_by("-pk").values_list("pk", flat=True)[:LISTED_MAX]
-    return sorted({pk for pk in ids if pk is not None} | set(newest))
+    listed = {pk for pk in ids if pk is not None} | set(newest)
+    return sorted(listed), holding.exclude(pk__in=listed).count()
 
 
 def _generations_with(owner_id: int, texts: Iterable[str]) -> list[int]:

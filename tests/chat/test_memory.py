@@ -9,6 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from playwright.sync_api import expect
 from rest_framework.test import APIClient
 
+from memory import forgetting
 from memory.models import Fact, FactLog, FactUse
 from memory.remembered import EXCERPT_CHARS, PAGE_FACTS
 from tests.browser import PHONE
@@ -146,6 +147,16 @@ class TestPage:
         assert "Likes the blue boat." not in told
         assert not Fact.objects.exists() and not FactUse.objects.exists()
         assert browser.post(address).status_code == browser.get(address).status_code == 404
+
+    def test_how_many_more_places_hold_its_words_is_said(self, browser, api, alice, thread, words, monkeypatch):
+        monkeypatch.setattr(forgetting, "LISTED_MAX", 1)
+        fact = fact_row(alice, words, "Likes the blue boat.")
+        assert "older place" not in shown(browser, f"/memory/{fact.pk}/forget/")
+        for _number in range(3):
+            say(thread, "user", "Note: likes the blue boat.")
+        assert "and in 2 older places" in shown(browser, f"/memory/{fact.pk}/forget/")
+        answer = api.post(f"/api/facts/{fact.pk}/forget/").json()
+        assert (len(answer["stays"]), answer["more"]) == (2, 2)
 
     def test_the_memory_is_downloaded_alone(self, browser, alice, bob, words):
         fact = fact_row(alice, words)

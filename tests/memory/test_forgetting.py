@@ -13,7 +13,7 @@ from llm import embedding
 from llm.emulator.client import text
 from maxclaw import clock
 from maxclaw.database_threads import in_database
-from memory import evidence, fact_embedding, writing
+from memory import evidence, fact_embedding, forgetting, writing
 from memory.claims import parse
 from memory.fact_drafts import FactDraft
 from memory.forgetting import forget
@@ -75,6 +75,25 @@ def test_a_forgotten_fact_is_in_no_table_of_memory_and_the_report_says_where_its
     assert (entry.action, entry.before, entry.reason) == ("forget", report.facts, "")
     with pytest.raises(FactRefused, match="no fact"):
         forget(fact, writer="person")
+
+
+def test_a_report_that_is_too_long_lists_the_newest_and_counts_the_others(alice, thread, monkeypatch):
+    monkeypatch.setattr(forgetting, "LISTED_MAX", 2)
+    words = f"The dog is called {CANARY}."
+    said = say(thread, Message.Role.USER, "That is my dog.")
+    repeated = [say(thread, Message.Role.USER, f"{words} {number}") for number in range(5)]
+    gone = say(thread_of(alice), Message.Role.USER, words)
+    Thread.objects.filter(pk=gone.thread_id).update(deleted=clock.now())
+    fact = remember(said, words, aspect="fact").fact
+    told = []
+    for place in (thread, *(thread_of(alice) for _number in range(3))):
+        Generation.objects.filter(thread=place).update(summary=words)
+        told.append(live(place).pk)
+    for report in (forgetting.foresee(fact), forget(fact, writer="person", actor=alice)):
+        assert set(report.messages) >= {said.pk, repeated[3].pk, repeated[4].pk}, "its proofs, and the newest"
+        assert report.generations == told[-2:]
+        assert report.ending == told, "each of them ends, listed or not"
+        assert report.more == 3 + 2, "those of a deleted conversation go with it"
 
 
 def test_only_a_fact_that_the_viewer_may_see_is_forgotten(alice, bob):
