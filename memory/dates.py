@@ -8,7 +8,7 @@ a time that is left relative is vague, a wrong date is false.
 
 import re
 from calendar import monthrange
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from datetime import date, datetime, timedelta
 from functools import partial
 from zoneinfo import ZoneInfo
@@ -41,20 +41,39 @@ _COUNT_CHINESE = (
 _DAY_CHINESE = "[一二三四五六日天]"
 
 Rendered = Callable[[re.Match[str], date], str | None]
+# When a relative time may have been said, for the time as it stands: one moment at least, each aware.
+Said = Callable[[str], Iterable[datetime]]
 
 
-def absolute(text: str, said: datetime, zone: ZoneInfo) -> str:
+class Ambiguous(Exception):
+    """A relative time that is another date seen from each moment at which it may have been said."""
+
+    def __init__(self, expression: str, dates: Sequence[str]) -> None:
+        super().__init__(expression)
+        self.expression, self.dates = expression, dates
+
+
+def absolute(text: str, said: datetime | Said, zone: ZoneInfo) -> str:
     """The text with its relative times as dates, seen from when it was said (aware) in the person's zone. A day becomes
-    2023-05-07, a month 2023-05, a year 2023, a week "the week of" its Monday."""
-    today = said.astimezone(zone).date()
+    2023-05-07, a month 2023-05, a year 2023, a week "the week of" its Monday. Raises Ambiguous where `said` knows
+    several moments and they are no one date."""
+    moments = said if callable(said) else lambda _expression: (said,)
     for pattern, rendered in _RULES:
-        text = pattern.sub(partial(_replace, rendered, today), text)
+        text = pattern.sub(partial(_replace, rendered, moments, zone), text)
     return text
 
 
-def _replace(rendered: Rendered, today: date, match: re.Match[str]) -> str:
+def _replace(rendered: Rendered, moments: Said, zone: ZoneInfo, match: re.Match[str]) -> str:
     if _is_name(match):
         return match.group()
+    days = dict.fromkeys(moment.astimezone(zone).date() for moment in moments(match.group()))
+    results = list(dict.fromkeys(_rendered(rendered, match, day) for day in days))
+    if len(results) > 1:
+        raise Ambiguous(match.group(), results)
+    return results[0]
+
+
+def _rendered(rendered: Rendered, match: re.Match[str], today: date) -> str:
     try:
         result = rendered(match, today)
     except (OverflowError, ValueError):  # before the year 1, or after 9999

@@ -17,11 +17,13 @@ from memory import cited_rows
 from memory.assent import accepts, only_asks
 from memory.cited_rows import CitedRows
 from memory.claims import Claim, Kind, check_form
+from memory.dates import Said
 from memory.models import Fact, FactEvidence
 from memory.pointing import found_by
 from memory.refusals import EvidenceRefused
 from threads.looking_back import LOOKING_BACK
 from threads.models import Generation, Message, Thread
+from threads.transcript import fold
 
 # A question is no preference, no decision, and tells nothing of who somebody is.
 NOT_BY_ASKING = {Fact.Aspect.PREFERENCE, Fact.Aspect.DECISION, Fact.Aspect.IDENTITY}
@@ -93,6 +95,27 @@ def outweighs(proofs: Sequence[Proof], fact: Fact) -> bool:
         or any(proof.kind in FROM_THE_PERSON for proof in proofs)
         or not FactEvidence.objects.filter(fact=fact, kind__in=FROM_THE_PERSON).exists()
     )
+
+
+def times_of(proofs: Sequence[Proof]) -> Said:
+    """When a relative time in the words of a fact may have been said: when the messages were that say it, among those
+    that prove the fact; where none says it, when any of them was."""
+    spoken = [
+        (_in_one_line(row.text), row.created)
+        for proof in proofs
+        for row in (proof.message, proof.accepted_by)
+        if row is not None
+    ]
+
+    def said(expression: str) -> list[datetime]:
+        sought = _in_one_line(expression)
+        return [moment for words, moment in spoken if sought in words] or [proof.said for proof in proofs]
+
+    return said
+
+
+def _in_one_line(text: str) -> str:
+    return " ".join(fold(text).split())
 
 
 def rows_of(proofs: Iterable[Proof], fact: Fact) -> list[FactEvidence]:

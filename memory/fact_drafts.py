@@ -8,6 +8,7 @@ from datetime import datetime
 from accounts.models import User
 from maxclaw.text import visible
 from memory import dates, secrets
+from memory.dates import Said
 from memory.models import Fact
 from memory.refusals import FactRefused
 
@@ -61,14 +62,21 @@ def clean(draft: FactDraft) -> FactDraft:
     return replace(draft, text=text, applies_to=applies_to, project=project)
 
 
-def dated(draft: FactDraft, said: datetime, owner: User) -> FactDraft:
-    """The draft with its relative times as dates, seen from when its words were said (aware)."""
+def dated(draft: FactDraft, said: datetime | Said, owner: User) -> FactDraft:
+    """The draft with its relative times as dates, seen from when its words were said (aware). Raises FactRefused for
+    one that may be several dates."""
     zone = owner.zone
-    return replace(
-        draft,
-        text=dates.absolute(draft.text, said, zone),
-        applies_to=dates.absolute(draft.applies_to, said, zone),
-    )
+    try:
+        return replace(
+            draft,
+            text=dates.absolute(draft.text, said, zone),
+            applies_to=dates.absolute(draft.applies_to, said, zone),
+        )
+    except dates.Ambiguous as ambiguous:
+        raise FactRefused(
+            f"“{ambiguous.expression}” may be {' or '.join(ambiguous.dates)}, as the evidence is of several times: "
+            "write the date."
+        ) from None
 
 
 def check_no_secret(draft: FactDraft) -> None:

@@ -191,7 +191,7 @@ def _restate(owner: User, fact: Fact) -> bool:
             claim = Claim(FactEvidence.Kind.MAX_STATED, message_id=said.pk)
             proofs = evidence.check(owner, [claim], kind=fact.kind, aspect=fact.aspect, tone=fact.tone)
             level, writer = fact_rows.level_of(fact), Fact.Writer.IMPORT
-            draft = dated(changing.draft_of(fact), proofs[0].said, owner)
+            draft = dated(changing.draft_of(fact), evidence.times_of(proofs), owner)
             same = fact_rows.same_fact(owner.pk, draft, level)
             if same is not None and same.pk != fact.pk:
                 fact_rows.add(same, proofs)

@@ -111,7 +111,7 @@ def write_fact(
         for proof in proofs:
             if not can_flow(Level.of_thread(proof.thread), level):
                 raise FactRefused("The evidence is of a conversation whose words may not be seen here.")
-        draft = dated(draft, proofs[0].said, thread.owner)
+        draft = dated(draft, evidence.times_of(proofs), thread.owner)
         check_no_secret(draft)
         visible_to = Viewer.of_thread(thread) if viewer is None else viewer
         replaced = None if replaces is None else _replaceable(visible_to, replaces, draft, level, proofs)

@@ -210,7 +210,7 @@ def _proved(
         for row in (proof.message, proof.accepted_by):
             if row is not None and row.copied_from_id is not None:
                 raise FactRefused(f"message {row.pk} was copied from another conversation.")
-    draft = dated(draft, proofs[0].said, thread.owner)
+    draft = dated(draft, evidence.times_of(proofs), thread.owner)
     check_no_secret(draft)
     return draft, proofs
 

@@ -142,6 +142,43 @@ def test_relative_times_become_dates_of_when_it_was_said(alice, thread):
     assert remember(said, "Moved yesterday.", aspect="fact").fact.text == "Moved 2023-05-08."
 
 
+def test_a_relative_time_is_seen_from_the_message_that_says_it_whichever_proof_comes_first(alice, thread):
+    spoken = [
+        ("I keep bees.", "2023-05-02T09:00:00Z"),
+        ("I moved  Yesterday to Porto.", "2023-05-08T09:00:00Z"),
+        ("Porto it is, since last month.", "2023-06-20T09:00:00Z"),
+    ]
+    rows = [say(thread, Message.Role.USER, words) for words, _when in spoken]
+    for row, (_words, when) in zip(rows, spoken, strict=True):
+        Message.objects.filter(pk=row.pk).update(created=when)
+
+    def write(text, *proofs):
+        draft = FactDraft(text, kind="about-user", aspect="fact")
+        claims = [stated(row) for row in proofs]
+        return writing.write_fact(alice.pk, draft, claims, writer="steward", thread=thread).fact.text
+
+    bees, moved, later = rows
+    for proofs in (rows, [later, moved, bees]):
+        assert (
+            write("Moved yesterday, in Porto since last month.", *proofs) == "Moved 2023-05-07, in Porto since 2023-05."
+        )
+    # Nobody says it: one month of both, but not one day.
+    assert write("Thought of it this month.", bees, moved) == "Thought of it 2023-05."
+    with pytest.raises(FactRefused, match=r"“today” may be 2023-05-02 or 2023-05-08.*write the date"):
+        write("Thought of it today.", bees, moved)
+
+
+def test_a_time_that_the_acceptance_names_is_seen_from_it(alice, thread):
+    asked = say(thread, Message.Role.ASSISTANT, "You will paint the fence.", model="emulator-main")
+    yes = say(thread, Message.Role.USER, "Yes, do it tomorrow.")
+    Message.objects.filter(pk=asked.pk).update(created="2023-05-08T09:00:00Z")
+    Message.objects.filter(pk=yes.pk).update(created="2023-05-10T09:00:00Z")
+    claim = parse({"kind": "max-accepted", "message_id": asked.pk, "accepted_by": yes.pk})
+    draft = FactDraft("Paints the fence tomorrow.", kind="about-user", aspect="decision", tone="decision")
+    written = writing.write_fact(alice.pk, draft, [claim], writer="steward", thread=thread)
+    assert written.fact.text == "Paints the fence 2023-05-11."
+
+
 def test_what_somebody_took_back_by_hand_comes_back_only_by_words_said_later(alice, said, thread):
     """A steward that comes late would undo what the person did on their page."""
     tea, cups = (remember(said, words, writer="remember").fact for words in ("Prefers tea.", "Needs two cups."))
