@@ -14,8 +14,10 @@ from maxclaw import clock
 from memory import fact_embedding, reembedding, tasks, writing
 from memory.models import Fact
 from tests.memory.facts import remember
+from tests.memory.test_fact_search import find, ids
 from tests.threads.records import say, thread_of
 from threads.models import Message
+from threads.visibility import Viewer
 
 pytestmark = pytest.mark.django_db
 
@@ -51,18 +53,24 @@ def test_a_written_fact_is_embedded_soon_after(alice, said, django_capture_on_co
     assert tasks.embed_facts(alice.pk) == 0
 
 
-def test_a_crash_between_supersession_and_embedding_costs_a_minute(alice, said):
-    old = remember(said, "Prefers tea.").fact
+def test_a_crash_between_supersession_and_embedding_costs_a_minute_and_hides_no_fact(alice, said):
+    old = remember(said, "Prefers tea in the morning.").fact
     fact_embedding.embed_facts()
-    new = remember(said, "Prefers coffee.", replaces=old.pk).fact  # and nothing that was to follow
+    new = remember(said, "Prefers coffee in the morning.", replaces=old.pk).fact  # and nothing that was to follow
     old.refresh_from_db()
     assert (old.embedding, old.embedding_model) == (None, "")
     OrmQ.objects.all().delete()
+    viewer, asked = Viewer.of_thread(said.thread), "Does she prefer coffee in the morning?"
+    assert find(viewer, asked).hits[0].standing is None, "in the gap it is found by its words"
+    assert ids(find(viewer, asked)) == ids(find(viewer, "coffee")) == [new.pk]
     run_tick(clock.now())
     assert ("memory.tasks.embed_facts", ()) in waiting()
     assert tasks.embed_facts() == 1
     new.refresh_from_db()
     assert new.embedding_model
+    hits = find(viewer, asked).hits
+    assert [hit.fact_id for hit in hits] == [new.pk]
+    assert hits[0].standing is not None, "and then by its meaning"
     OrmQ.objects.all().delete()
     run_tick(clock.now())
     assert ("memory.tasks.embed_facts", ()) not in waiting()

@@ -1,5 +1,6 @@
 """Each rule of facts, refused by the database to plain SQL."""
 
+import threading
 from pathlib import Path
 
 import pytest
@@ -198,22 +199,32 @@ def test_every_rule_is_driven_by_a_test():
 
 
 @pytest.mark.django_db(transaction=True)
-def test_two_connections_cannot_close_a_circle(alice):
+@pytest.mark.parametrize("length", [2, 3])
+def test_of_connections_that_close_a_circle_at_the_same_time_one_is_refused(alice, length):
+    """No matter which: none has committed when the last one writes, so none of them sees what the others did."""
     said, _answer = exchange(thread_of(alice), "I like tea.")
     with transaction.atomic():
-        first, second = fact_row(alice, said), fact_row(alice, said)
+        facts = [fact_row(alice, said) for _number in range(length)]
+    ready = threading.Barrier(length, timeout=20)
 
     def supersede(old, new):
+        run("SET LOCAL lock_timeout = '15s'")
+        assert Fact.objects.filter(status="active").count() == length
+        ready.wait()
         run("UPDATE memory_fact SET status = 'superseded', superseded_by_id = %s WHERE id = %s", new.pk, old.pk)
 
-    forth = Elsewhere(lambda: supersede(first, second))
-    forth.began.wait(20)
-    back = Elsewhere(lambda: supersede(second, first))
-    back.began.wait(20)
-    forth.finish()
-    back.finish()
-    assert forth.error is None
+    pairs = zip(facts, [*facts[1:], facts[0]], strict=True)
+    each = [Elsewhere(lambda pair=pair: supersede(*pair)) for pair in pairs]
+    for one in each:
+        assert one.began.wait(20)
+    # Every statement is done, and nobody else sees one: all the transactions are open, or refused.
+    assert not Fact.objects.exclude(status="active").exists()
+    for one in each:
+        one.finish()
+    *forth, back = each
+    assert [one.error for one in forth] == [None] * (length - 1)
     assert refine(back.error, RULES).name == "fact_superseded_by_newer"
+    assert [fact.superseded_by for fact in Fact.objects.order_by("pk")] == [*facts[1:], None]
 
 
 @pytest.mark.django_db(transaction=True)
