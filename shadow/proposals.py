@@ -234,10 +234,10 @@ def _replaceable(thread: Thread, named: Set[tuple[str, int]]) -> set[tuple[str, 
 
 def _with_what_there_is(thread: Thread, judged: Sequence[_Judged]) -> list[_Judged]:
     """The same, with what rejected items cite of rows of the owner's that there are, for whoever looks at them. Not of
-    an island: words of one are seen nowhere else."""
+    what was deleted, nor of an island, whose words are seen nowhere else."""
     cited = {place: list(dict.fromkeys(one.candidate.cites)) for place, one in enumerate(judged) if one.draft is None}
     claims = [claim for listed in cited.values() for claim in listed]
-    there = {"owner_id": thread.owner_id, "thread__scope": Thread.Scope.OPEN}
+    there = {"owner_id": thread.owner_id, "thread__scope": Thread.Scope.OPEN, "thread__deleted": None}
     messages = Message.objects.filter(pk__in={pk for claim in claims for pk in claim.message_ids}, **there)
     generations = Generation.objects.filter(pk__in={claim.generation_id for claim in claims}, **there)
     known = set(messages.values_list("pk", flat=True)) if claims else set()

@@ -13,6 +13,8 @@ TRIGGERS: dict[str, Promise] = {
     "proposalevidence_stays": _("Evidence stays with its proposal."),
     "proposal_evidence_fits_its_kind": _("A proposal that holds cites originals that are what it says they are."),
     "proposalevidence_fits_its_kind": _("What a proposal that holds cites is an original, and what it says it is."),
+    "proposal_cites_what_stands": _("A proposal that holds cites nothing that was rewound or deleted."),
+    "proposalevidence_stands": _("What a proposal that holds cites was neither rewound nor deleted."),
     "proposal_never_of_an_isolated_thread": _("Nothing is proposed of an isolated conversation."),
     "isolated_thread_has_no_proposals": _("A conversation that is isolated keeps no proposals."),
 }

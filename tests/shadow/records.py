@@ -6,7 +6,7 @@ from maxclaw import clock
 from memory.fact_drafts import fingerprint_of
 from shadow.models import ShadowFactProposal, ShadowProposalEvidence, ShadowRun
 from tests.threads.records import live
-from threads.models import Message
+from threads.models import Generation, Message
 
 
 def run_row(thread, generation=None, status="completed", **fields):
@@ -26,9 +26,17 @@ def run_row(thread, generation=None, status="completed", **fields):
     )
 
 
+def next_generation_of(thread):
+    """End the live generation of a thread and begin another one."""
+    before = live(thread)
+    Generation.objects.filter(pk=before.pk).update(ended=before.started, end_reason="manual")
+    return Generation.objects.create(thread=thread, owner_id=thread.owner_id, ordinal=before.ordinal + 1)
+
+
 def copied(message, thread):
-    """A row of a thread that is a copy of a message."""
+    """A live row of a thread that is a copy of a message."""
     row = Message.objects.get(pk=message.pk)
+    row.left_at_cut, row.left_because = None, ""
     row.pk, row.copied_from_id, row.thread, row.generation = None, message.pk, thread, live(thread)
     row.save(force_insert=True)
     return row

@@ -7,8 +7,8 @@ from django.db import transaction
 from memory.models import Digest, Episode
 from shadow import cursors, material
 from shadow.models import ShadowActivation, ShadowBaseline, ShadowCursor, ShadowRun
-from tests.shadow.records import copied, run_row
-from tests.threads.records import exchange, live, say, thread_of
+from tests.shadow.records import copied, next_generation_of, run_row
+from tests.threads.records import exchange, say, thread_of
 from tests.threads.transactions import Elsewhere, wait_until_blocked
 from threads.models import Generation, Message
 
@@ -22,12 +22,6 @@ def digest(*rows):
             owner_id=row.owner_id, thread_id=row.thread_id, generation_id=row.generation_id, through_seq=row.pk
         )
         Digest.objects.create(message=row, owner_id=row.owner_id, episode=episode)
-
-
-def next_generation_of(thread):
-    before = live(thread)
-    Generation.objects.filter(pk=before.pk).update(ended=before.started, end_reason="manual")
-    return Generation.objects.create(thread=thread, owner_id=thread.owner_id, ordinal=before.ordinal + 1)
 
 
 def baselines(thread):

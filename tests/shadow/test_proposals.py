@@ -123,6 +123,10 @@ def test_evidence_is_of_the_same_conversation_of_the_same_person_and_there(alice
     answer = say(said.thread, "assistant", "You prefer tea.")
     deleted = say(thread_of(alice), "user", "I prefer tea.")
     Thread.objects.filter(pk=deleted.thread_id).update(deleted=deleted.created)
+    erased = say(said.thread, "user", "I prefer tea.").pk
+    Message.objects.filter(pk=erased).delete()
+    rewound = say(said.thread, "user", "I prefer tea.")
+    Message.objects.filter(pk=rewound.pk).update(left_at_cut=1, left_because="superseded")
     accepted = {"kind": "max-accepted", "message_id": answer.pk, "accepted_by": elsewhere.pk}
     outcome = {"kind": "observed-outcome", "generation_id": elsewhere.generation_id}
     errors = stored(
@@ -135,15 +139,23 @@ def test_evidence_is_of_the_same_conversation_of_the_same_person_and_there(alice
         item(10**12),
         item(said.pk, evidence=[{"kind": "max-stated", "message_id": said.pk}, accepted]),
         item(said.pk, kind="event", evidence=[outcome]),
+        item(erased),
+        item(rewound.pk),
     )
     assert all(errors), errors
     assert "another conversation" in errors[0]
-    assert "There is no message" in errors[1]
     assert "copied from another conversation" in errors[2]
+    # What is another's, what was deleted, and what was invented or erased: none of them is there.
+    for place, message in ((1, foreign.pk), (4, deleted.pk), (5, 10**12), (8, erased)):
+        assert errors[place] == f"There is no message {message}."
+        assert not ShadowFactProposal.objects.get(position=place).evidence.exists()
+    assert "was rewound" in errors[9]
     kept = ShadowFactProposal.objects.get(position=0)
     assert [row.message for row in kept.evidence.all()] == [elsewhere]
-    assert not ShadowFactProposal.objects.get(position=1).evidence.exists()
     assert not Fact.objects.exists()
+    # Of a conversation that was deleted since, nothing holds.
+    Thread.objects.filter(pk=said.thread_id).update(deleted=said.created)
+    assert stored(said, item(said.pk)) == [f"There is no message {said.pk}."]
 
 
 def test_what_is_replaced_is_what_the_conversation_may_see(alice, bob, said):

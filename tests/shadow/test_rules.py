@@ -10,11 +10,11 @@ from shadow.models import ProposalReview, ShadowActivation, ShadowBaseline, Shad
 from shadow.rules import RULES
 from tests.memory.facts import fact_row
 from tests.raw_sql import change, copy_of, insert_copy, refused, run
-from tests.shadow.records import copied, proposal_row, run_row
+from tests.shadow.records import copied, next_generation_of, proposal_row, run_row
 from tests.threads.records import live, say, thread_of
 from tests.threads.transactions import Elsewhere, wait_until_blocked
 from threads import lifecycle
-from threads.models import Message
+from threads.models import Message, Thread
 from threads.rules import refine
 
 pytestmark = pytest.mark.django_db
@@ -173,6 +173,39 @@ def test_a_proposal_that_holds_cites_originals_of_the_role_that_the_kind_is_of(a
     change("proposal_evidence_fits_its_kind", rejected, "validation_error", "")
     change("proposalevidence_stays", row, "proposal_id", rejected.pk)
     change("proposalevidence_of_known_kind", row, "kind", "rumour")
+
+
+def test_a_proposal_that_holds_cites_nothing_that_was_rewound_or_deleted(alice, said):
+    proposal = proposal_row(said)
+    row = proposal.evidence.get()
+    rewound = say(said.thread, Message.Role.USER, "I like milk.")
+    answer = say(said.thread, Message.Role.ASSISTANT, "Milk it is?")
+    lost = next_generation_of(said.thread)
+    there = say(said.thread, Message.Role.USER, "Only this was said there.")
+    live_again = next_generation_of(said.thread)
+    assert (there.generation_id, live(said.thread).pk) == (lost.pk, live_again.pk)
+    rejected = proposal_row(said, validation_error="It was rewound.")
+    insert_copy(row, proposal_id=rejected.pk, message_id=rewound.pk)
+    Message.objects.filter(pk__in=[rewound.pk, there.pk]).update(left_at_cut=1, left_because="superseded")
+    change("proposalevidence_stands", row, "message_id", rewound.pk)
+    accepted = {"kind": "max-accepted", "message_id": answer.pk, "accepted_by_id": rewound.pk}
+    copy_of("proposalevidence_stands", row, **accepted)
+    whole = {"kind": "observed-outcome", "message_id": None, "generation_id": lost.pk}
+    copy_of("proposalevidence_stands", row, **whole)
+    change("proposal_cites_what_stands", rejected, "validation_error", "")
+    # A copy that lives on in the conversation stands for what it was copied from.
+    for message in (rewound, there):
+        copied(message, said.thread)
+    insert_copy(row, **accepted)
+    insert_copy(row, **whole)
+    run("UPDATE shadow_shadowfactproposal SET validation_error = '' WHERE id = %s", rejected.pk)
+    connection.check_constraints()
+    # What was deleted comes back whole or not at all: nothing is added meanwhile.
+    Thread.objects.filter(pk=said.thread_id).update(deleted=clock.now())
+    copy_of("proposalevidence_stands", row, kind="observed-outcome", message_id=None, generation_id=live_again.pk)
+    later = proposal_row(said, validation_error="It was deleted.")
+    insert_copy(row, proposal_id=later.pk)
+    change("proposal_cites_what_stands", later, "validation_error", "")
 
 
 def test_evidence_of_a_proposal_is_one_row_once(alice, bob, said, foreign):
