@@ -2,6 +2,7 @@
 
 from django.utils import timezone
 
+from agent import policy
 from agent.opening import source
 from maxclaw import clock
 from threads.models import Generation, Thread
@@ -28,6 +29,12 @@ def fixed_lines(thread: Thread, generation: Generation) -> str:
     if thread.kind == Thread.Kind.TASK:
         lines.append("This is a task: work on it alone, then end with the result. It is delivered to who asked.")
     return "\n".join(lines)
+
+
+@source(5, "unavailable tools")
+def unavailable_tools(thread: Thread, _generation: Generation) -> str | None:
+    """Which tools of the list that all conversations share may not run in this one."""
+    return policy.of_turn(thread).note()
 
 
 @source(10, "earlier generations")

@@ -11,6 +11,7 @@ from threads.transcript import lock_thread
 from threads.visibility import Level as ThreadLevel
 from threads.visibility import can_flow
 
+DISPATCH_TOOL = "dispatch_task"
 RESULT_MAX_CHARS = 8_000
 NESTING_MAX = 3
 
@@ -19,11 +20,16 @@ class TooDeep(Exception):
     """A task of a task of a task may not start another: work would multiply without anybody looking."""
 
 
+def may_start(thread: Thread) -> bool:
+    """Whether a thread may start a task: how deep it is nested never changes."""
+    return _nesting(thread) < NESTING_MAX
+
+
 def start_task(owner: User, parent: Thread, title: str, instructions: str, *, client_key: str) -> Thread:
     """A task thread with the parent's level; its instructions wait in its inbox and start its first turn. Inside a
     transaction: a parent that is made stricter meanwhile takes the task along."""
     parent = lock_thread(parent.pk)
-    if _nesting(parent) >= NESTING_MAX:
+    if not may_start(parent):
         raise TooDeep
     task = create_thread(owner, title=title, kind=Thread.Kind.TASK, parent=parent)
     InboxItem.objects.create(

@@ -105,7 +105,7 @@ def ask_user_question(_context: ToolContext, _arguments: dict[str, Any]) -> Tool
 
 
 @tool(
-    name="dispatch_task",
+    name=dispatch.DISPATCH_TOOL,
     description=(
         "Start a task that another agent works on apart from this conversation. It sees only your instructions, so put "
         "everything it needs into them. You get its channel at once; its result arrives here later by itself."

@@ -19,7 +19,7 @@ from agent.answers import StoredAnswer, context_full_sentence, opening_too_large
 from agent.events import Event, emit, emit_all
 from agent.leases import Holding
 from agent.models import TaskFrame
-from agent.policy import LAST_REQUEST, ORDINARY_TURN
+from agent.policy import Policy, of_turn
 from agent.preparation import (
     CategoryChanged,
     OpeningTooLarge,
@@ -58,12 +58,11 @@ class CancelReason(enum.Enum):
 
 @dataclass
 class Begun:
-    """A request that is about to go out: the models in order, the first one's attempt, and whether it is the last of
-    the turn."""
+    """A request that is about to go out: the models in order, the first one's attempt, and which tools may run."""
 
     models: list[Model]
     prepared: Prepared
-    last_request: bool
+    policy: Policy
 
 
 class Turn:
@@ -151,12 +150,12 @@ class Turn:
         stored, goes_on = await in_database(self._store, step, answered)
         if not stored.calls:
             return goes_on
-        policy = LAST_REQUEST if begun.last_request else ORDINARY_TURN
-        tools = Round(self.holding, stored.calls, stored.bad_calls, policy, answered.prepared.model)
+        tools = Round(self.holding, stored.calls, stored.bad_calls, begun.policy, answered.prepared.model)
         result = await tools.run()
         if result.waiting:
             return await in_database(self._wait)
-        done = begun.last_request or stored.notice or (result.only_refused_proposals and stored.message.text.strip())
+        spoke = stored.notice or (result.only_refused_proposals and stored.message.text.strip())
+        done = begun.policy.last_request or spoke
         return await in_database(self._after_tools, stored, bool(done))
 
     async def _begun(self, step: Step) -> "Begun | None":
@@ -212,7 +211,7 @@ class Turn:
                 append_note(thread, now.generation, STEP_LIMIT_NOTE)
             models = choose_models(thread, now.generation)
             prepared = compose(thread, now, self.holding, step, models[0], 1, None)
-            return Begun(models, prepared, last_request)
+            return Begun(models, prepared, of_turn(thread, last_request=last_request))
 
     def _store(self, step: Step, answered: Answered) -> tuple[StoredAnswer, bool]:
         """Store the answer; without tool calls look at once at what waits, and end the turn if nothing does."""
