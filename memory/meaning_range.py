@@ -1,7 +1,7 @@
 """What a search by meaning reads: the same conversations as the literal search of a channel, or all that the viewer may
 see; and whose vectors answer there."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import reduce
@@ -19,7 +19,7 @@ from memory.chunks import embedded_rows
 from memory.models import EmbeddedThread, MessageChunk
 from threads.history import readable_thread
 from threads.models import Message
-from threads.search_range import Range, Span
+from threads.search_range import ANCESTORS_MAX, Range, Span, standing
 from threads.visibility import Viewer, message_filter
 
 CHUNKS_MAX = 4_000
@@ -94,10 +94,19 @@ class Reach:
         texts = Message.objects.filter(pk__in=ids).annotate(start=Left("text", TEXT_MAX_CHARS))
         return list(texts.order_by("pk").values_list("thread_id", "pk", "start"))
 
-    def originals(self, ids: Sequence[int]) -> dict[int, int]:
-        """Of messages that are copies: whose."""
-        copies = Message.objects.filter(pk__in=ids, copied_from__isnull=False)
-        return {pk: original for pk, original in copies.values_list("pk", "copied_from_id") if original is not None}
+    def originals(self, ids: Collection[int]) -> dict[int, tuple[int, int]]:
+        """Of messages that are copies: (thread, id) of the row that is shown for each, as the literal search does: what
+        it is a copy of, as long as that may be found too."""
+        shown: dict[int, tuple[int, int]] = {}
+        asked = set(ids)
+        for _step in range(ANCESTORS_MAX):
+            rows = Message.objects.filter(self._within("pk"), standing(), copies__in=asked)
+            found = {copy: (thread, pk) for copy, thread, pk in rows.values_list("copies__pk", "thread_id", "pk")}
+            if not found:
+                break
+            shown |= found
+            asked = {pk for _thread, pk in found.values()}
+        return {pk: _first(shown, pk) for pk in ids if pk in shown}
 
     def _within(self, id_field: str) -> Q:
         owned = Q(owner_id=self.viewer.owner_id)
@@ -149,6 +158,13 @@ def stored(keys: Sequence[ChunkKey]) -> list[StoredChunk]:
             [[key.message_id for key in keys], [key.offset for key in keys], [key.length for key in keys]],
         )
         return [StoredChunk(keys[row[0]], *row[1:]) for row in cursor.fetchall()]
+
+
+def _first(shown: Mapping[int, tuple[int, int]], pk: int) -> tuple[int, int]:
+    thread_id, original = shown[pk]
+    while original in shown:
+        thread_id, original = shown[original]
+    return thread_id, original
 
 
 def _span(span: Span, id_field: str) -> Q:

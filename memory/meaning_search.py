@@ -57,7 +57,11 @@ def meaning_search(reach: Reach, query: str, compared: Compared | None) -> Meani
     cosines = reach.nearest(compared.vectors[0]) if compared is not None else {}
     threshold = compared.thresholds.briefing if compared is not None else 1.0
     texts = _texts_with_words(reach, query)
-    keys = _without_copies(reach, {*cosines, *texts})
+    shown_as = _as_shown(reach, {*cosines, *texts})
+    cosines = {shown_as[key]: cosine for key, cosine in cosines.items()}
+    texts = {shown_as[key]: text for key, text in texts.items()}
+    # In the order in which they were said.
+    keys = sorted({*cosines, *texts}, key=lambda key: (key.thread_id, key.message_id, key.offset))
     if not keys:
         nothing_stored = not reach.rows().exists()
         return MeaningResult([], 0, nothing_stored=nothing_stored, by_words_alone=compared is None)
@@ -94,12 +98,13 @@ def _texts_with_words(reach: Reach, query: str) -> dict[ChunkKey, str]:
     }
 
 
-def _without_copies(reach: Reach, keys: Collection[ChunkKey]) -> list[ChunkKey]:
-    """Chunks in the order in which they were said, a copy only where its original is not among them."""
-    originals = reach.originals(list({key.message_id for key in keys}))
-    there = {(key.message_id, key.offset) for key in keys}
-    kept = [key for key in keys if (originals.get(key.message_id), key.offset) not in there]
-    return sorted(kept, key=lambda key: (key.thread_id, key.message_id, key.offset))
+def _as_shown(reach: Reach, keys: Collection[ChunkKey]) -> dict[ChunkKey, ChunkKey]:
+    """Which chunk is shown for each: of a copy that of its original, whose words are the same."""
+    originals = reach.originals({key.message_id for key in keys})
+    return {
+        key: ChunkKey(*originals[key.message_id], key.offset, key.length) if key.message_id in originals else key
+        for key in keys
+    }
 
 
 def _hit(chunk: StoredChunk, cosine: float | None) -> MeaningHit:
