@@ -238,6 +238,7 @@ USE_TZ = True
 USE_I18N = True
 LANGUAGES = [("en", "English"), ("zh-hans", "简体中文")]
 LOCALE_PATHS = [BASE_DIR / "locale"]
+FORMAT_MODULE_PATH = "maxclaw.formats"
 
 STATIC_URL = "static/"
 STATIC_ROOT = DATA_DIR / "static"

@@ -10,45 +10,13 @@ from accounts.models import User
 from tests.browser import PHONE, Tab
 from tests.browser_checks import assert_accessible, assert_fits
 from tests.conftest import PASSWORD
+from tests.hands import Hand
 from tests.threads.records import exchange, thread_of
 from threads.models import Thread
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 DESKTOP = {"viewport": {"width": 1280, "height": 800}}
 NEW_PASSWORD = "another horse battery"
-TAB_LIMIT = 60
-
-
-class Hand:
-    """Works a page with the mouse (on a phone a finger), or with the keyboard alone."""
-
-    def __init__(self, page: Page, how: str) -> None:
-        self.page, self.keyboard = page, how == "keyboard"
-
-    def reach(self, selector: str) -> None:
-        """Go on with Tab until the element has the focus."""
-        target = self.page.locator(selector)
-        for _step in range(TAB_LIMIT):
-            if target.evaluate("element => element === document.activeElement"):
-                return
-            self.page.keyboard.press("Tab")
-        raise AssertionError(f"{selector} cannot be reached with the Tab key")
-
-    def press(self, selector: str) -> None:
-        """Press a button or follow a link."""
-        if self.keyboard:
-            self.reach(selector)
-            self.page.keyboard.press("Enter")
-        else:
-            self.page.locator(selector).click()
-
-    def write(self, selector: str, words: str) -> None:
-        """Write into a field."""
-        if self.keyboard:
-            self.reach(selector)
-        else:
-            self.page.locator(selector).click()
-        self.page.keyboard.type(words)
 
 
 def opened(open_tab, server, user, name, size, hand) -> tuple[Tab, Hand]:
@@ -120,7 +88,6 @@ def erase(page: Page, hand: Hand) -> None:
     hand.press("a[href$='/erase/']")
     expect(page.get_by_text("2 conversations")).to_be_visible()
     for name in ("alica", "alice"):
-        page.locator("#id_username").fill("")
         hand.write("#id_username", name)
         hand.write("#id_password", NEW_PASSWORD)
         hand.press("button.danger")

@@ -16,6 +16,7 @@ from django.utils import translation
 from accounts.models import User
 from agent.models import ImportJob, InboxItem, TaskFrame
 from maxclaw import column_names
+from maxclaw.admin_figures import Figure
 from maxclaw.admin_theme import NAVIGATION
 from memory.models import Fact
 from tests.maxclaw.console_records import SECRET, fill
@@ -222,6 +223,20 @@ def test_the_sidebar_leads_to_every_list(console, thread):
         url = reverse(f"admin:{name_of(model)}_changelist")
         assert url in linked, url
         assert url in shown
+
+
+@pytest.mark.parametrize("language", ["en", "zh-hans"])
+def test_large_numbers_are_grouped_in_every_language(language):
+    with translation.override(language):
+        assert Figure("tokens", 3_070_228).shown == "3,070,228"
+
+
+def test_a_row_is_called_by_its_own_name_in_small_letters_too(console, thread):
+    """The names of lists begin with a capital letter; a channel that did would be another one."""
+    Thread.objects.filter(pk=thread.pk).update(channel="abcdefghijkm")
+    shown = console.get(reverse("admin:threads_thread_change", args=[thread.pk])).content.decode()
+    trail = [" ".join(part.split()) for part in re.findall(r"tracking-tight\">(.*?)</(?:a|span)>", shown, re.DOTALL)]
+    assert trail == ["Conversations", "Conversations", "abcdefghijkm"]
 
 
 def test_a_write_that_a_rule_refuses_is_told_in_its_sentence(console, thread, monkeypatch):

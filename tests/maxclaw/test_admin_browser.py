@@ -5,15 +5,19 @@ from django.urls import reverse
 from playwright.sync_api import expect
 
 from accounts.models import User
-from memory.models import Fact
+from memory.models import Fact, FactLog
 from tests.browser import PHONE, chromium_browser, open_tab  # noqa: F401  # fixtures
 from tests.browser_checks import assert_accessible, assert_fits
 from tests.chat.conftest import emulator, emulator_process, server  # noqa: F401  # fixtures
+from tests.hands import Hand
 from tests.maxclaw.console_records import SECRET, fill, lapse
+from tests.memory.facts import fact_row
+from tests.threads.records import say, thread_of
 from threads.models import Message, PrivateReading, Thread
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 DESKTOP = {"viewport": {"width": 1360, "height": 860}}
+HANDS = {"mouse": DESKTOP, "keyboard": DESKTOP, "touch": PHONE}
 
 
 @pytest.fixture
@@ -77,10 +81,7 @@ def test_private_text_is_read_with_the_keyboard_alone(server, thread, staff, ope
     page = open_tab(server, staff, **DESKTOP).page
     page.goto(server.url + reverse("admin:threads_message_change", args=[Message.objects.earliest("pk").pk]))
     button = page.get_by_role("button", name="Read the private text")
-    for _step in range(80):
-        if button.evaluate("element => element === document.activeElement"):
-            break
-        page.keyboard.press("Tab")
+    Hand(page, "keyboard").reach(button)
     page.keyboard.press("Enter")
     expect(page.locator(".console-text").first).to_contain_text(SECRET)
     assert_accessible(page)
@@ -107,10 +108,7 @@ def test_a_person_is_erased_with_the_keyboard_alone(server, thread, alice, staff
 
     def type_name(name):
         field = page.locator("#id_username")
-        for _step in range(80):
-            if field.evaluate("element => element === document.activeElement"):
-                break
-            page.keyboard.press("Tab")
+        Hand(page, "keyboard").reach(field)
         page.keyboard.type(name)
         page.keyboard.press("Enter")
 
@@ -130,10 +128,7 @@ def test_a_fact_is_retired_and_restored_with_the_keyboard_alone(server, thread, 
     page.goto(server.url + reverse("admin:memory_fact_change", args=[fact.pk]))
     for button, told in (("Retire", "The fact was retired."), ("Restore", "The fact was restored")):
         reason = page.get_by_label("Reason")
-        for _step in range(80):
-            if reason.evaluate("element => element === document.activeElement"):
-                break
-            page.keyboard.press("Tab")
+        Hand(page, "keyboard").reach(reason)
         page.keyboard.press("Enter")  # without a reason nothing goes out
         page.keyboard.type("No longer so.")
         page.keyboard.press("Tab")
@@ -167,3 +162,97 @@ def test_a_person_is_kept_out_and_let_in_again_from_the_list(server, alice, staf
         expect(page.get_by_text("1 account")).to_be_visible()
         assert User.objects.get(pk=alice.pk).is_active is active
         assert User.objects.get(pk=staff.pk).is_active
+
+
+def test_facts_are_corrected_and_merged_by_mouse_keyboard_and_touch(server, alice, staff, open_tab):  # noqa: F811
+    thread = thread_of(alice)
+    for how, size in HANDS.items():
+        said = [say(thread, "user", f"I like the {colour} boat.") for colour in ("blue", "red")]
+        one, two = (fact_row(alice, row, f"Likes boat {row.pk}.") for row in said)
+        page = open_tab(server, staff, **size).page
+        hand = Hand(page, how)
+
+        page.goto(server.url + reverse("admin:memory_fact_change", args=[one.pk]))
+        hand.skip()
+        hand.press(page.get_by_role("button", name="Read the private text"))
+        text = page.locator("#id_text")
+        expect(text).to_have_value(one.text)
+        hand.write(text, "Likes the blue boat.")
+        hand.choose("#id_tone", "decision")
+        hand.write("#id_reason", "Misheard.")
+        hand.press(page.get_by_role("button", name="Correct", exact=True))
+        expect(page.get_by_text("The fact was corrected")).to_be_visible()
+        corrected = Fact.objects.get(text="Likes the blue boat.", status="active")
+        one.refresh_from_db()
+        assert (one.status, one.superseded_by, corrected.tone) == ("superseded", corrected, "decision")
+
+        page.goto(server.url + reverse("admin:memory_fact_changelist") + "?status__exact=active")
+        hand.skip()
+        for fact in (corrected, two):
+            hand.tick(page.locator(f"input[name=_selected_action][value='{fact.pk}']"))
+        hand.choose("select[name=action]", "Merge the chosen…")
+        hand.press(page.get_by_role("button", name="Run"))
+        expect(page.get_by_role("heading", name="What is left of them")).to_be_visible()
+        if how == "touch":
+            assert_accessible(page)
+            assert_fits(page)
+        hand.write("#id_text", f"Likes boats, said {how}.")
+        hand.write("#id_reason", "The same.")
+        hand.press(page.get_by_role("button", name="Merge", exact=True))
+        expect(page.get_by_text("The facts were merged")).to_be_visible()
+        merged = Fact.objects.get(text=f"Likes boats, said {how}.")
+        assert set(Fact.objects.filter(superseded_by=merged)) == {corrected, two}
+        assert {proof.message_id for proof in merged.evidence.all()} == {row.pk for row in said}
+        last = FactLog.objects.order_by("-pk").values_list("actor", "action", "reason")[:2]
+        assert list(last) == [(staff.pk, "merge", "The same."), (staff.pk, "correct", "Misheard.")]
+
+
+def test_people_and_what_their_group_may_read_are_set_by_mouse_keyboard_and_touch(server, staff, open_tab):  # noqa: F811
+    for how, size in HANDS.items():
+        page = open_tab(server, staff, **size).page
+        hand = Hand(page, how)
+
+        def take(field, words, hand=hand, page=page):
+            """Find rows in a picker by their words, and take all that are found."""
+            hand.write(f"#id_{field}_input", words)
+            if hand.keyboard:
+                page.keyboard.press("Enter")
+            else:
+                hand.press(f"#id_{field}_add_all")
+
+        def save(hand=hand, page=page):
+            hand.press(page.get_by_role("button", name="Save", exact=True))
+            expect(page.get_by_text("successfully").first).to_be_visible()
+
+        page.goto(server.url + reverse("admin:auth_group_add"))
+        hand.skip()
+        hand.write("#id_name", f"readers by {how}")
+        take("permissions", "can read the private text")
+        expect(page.locator("#id_permissions_to option")).to_have_count(1)
+        save()
+
+        page.goto(server.url + reverse("admin:accounts_user_add"))
+        hand.skip()
+        hand.write("#id_username", f"dora-{how}")
+        for field in ("#id_password1", "#id_password2"):
+            hand.write(field, "a long enough phrase")
+        save()
+        dora = User.objects.get(username=f"dora-{how}")
+        page.wait_for_url(f"**/{dora.pk}/change/")
+        assert dora.check_password("a long enough phrase") and not dora.has_perm("threads.read_private")
+        hand.tick("#id_is_staff")
+        take("groups", f"readers by {how}")
+        expect(page.locator("#id_groups_to option")).to_have_count(1)
+        save()
+        assert User.objects.get(pk=dora.pk).has_perm("threads.read_private")
+
+        # What the group may do can be taken back.
+        page.goto(server.url + reverse("admin:auth_group_change", args=[dora.groups.get().pk]))
+        hand.skip()
+        if how == "touch":
+            assert_accessible(page)
+            assert_fits(page)
+        hand.press("#id_permissions_remove_all")
+        expect(page.locator("#id_permissions_to option")).to_have_count(0)
+        save()
+        assert not User.objects.get(pk=dora.pk).has_perm("threads.read_private")

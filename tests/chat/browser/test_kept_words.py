@@ -126,7 +126,7 @@ def test_an_edit_and_an_answer_in_progress_are_drafts(open_chat, alice, emulator
 
 def test_deleted_ones_come_back_from_their_toasts_and_from_the_list(open_chat, alice):
     threads = {title: create_thread(alice, title=title) for title in ("Boats", "Trains", "Planes")}
-    page = open_chat(alice)
+    page = open_chat(alice, threads["Planes"].channel)
     page.clock.install()
     rows = page.locator("#conversations a .name")
     toasts = page.locator(".toast")
@@ -136,6 +136,12 @@ def test_deleted_ones_come_back_from_their_toasts_and_from_the_list(open_chat, a
         expect(toasts.last).to_contain_text(title)
         expect(toasts.last.locator(".undo")).to_be_focused()
     expect(toasts).to_have_count(2)
+    # The open meter keeps its place, and is covered by none of them.
+    page.locator("#meter").click()
+    meter, last = page.locator("#meter-panel").bounding_box(), toasts.last.bounding_box()
+    assert meter and last and last["y"] + last["height"] <= meter["y"]
+    page.keyboard.press("Escape")
+    toasts.last.locator(".undo").focus()
     # What somebody stands on stays, the other goes when its time is over.
     page.clock.fast_forward(20_000)
     expect(toasts).to_have_count(1)
