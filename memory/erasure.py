@@ -11,7 +11,17 @@ from accounts import erasing
 from accounts.models import User
 from memory import secrets
 from memory.fact_rows import level_of, lock_facts
-from memory.models import Digest, EmbeddedThread, Episode, Fact, FactEvidence, FactLog, FactUse, MessageChunk
+from memory.models import (
+    Digest,
+    EmbeddedThread,
+    Episode,
+    Fact,
+    FactEvidence,
+    FactLog,
+    FactUse,
+    MessageChunk,
+    ReadingPause,
+)
 from threads.lifecycle import descendants
 from threads.models import Thread
 from threads.visibility import Level, can_flow
@@ -105,6 +115,7 @@ def erase_user(user: User) -> None:
     FactLog.objects.filter(owner=user).delete()
     Digest.objects.filter(owner=user).delete()
     Episode.objects.filter(owner=user).delete()
+    ReadingPause.objects.filter(owner=user).delete()
     MessageChunk.objects.filter(owner=user).delete()
     EmbeddedThread.objects.filter(owner=user).delete()
 

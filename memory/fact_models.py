@@ -199,6 +199,21 @@ class FactUse(models.Model):
         return f"use {self.pk} of f:{self.fact_id}"
 
 
+class ReadingPause(models.Model):
+    """Until when the steward reads nothing of a person's: the budget of a day is spent, and a page that found no room
+    would find none at the next minute either."""
+
+    owner = models.OneToOneField(settings.AUTH_USER_MODEL, primary_key=True, on_delete=models.CASCADE, related_name="+")
+    until = models.DateTimeField()
+
+    class Meta:
+        verbose_name = _("pause of the steward")
+        verbose_name_plural = _("pauses of the steward")
+
+    def __str__(self) -> str:
+        return f"pause of {self.owner_id}"
+
+
 class Episode(models.Model):
     """One reading of a stretch of a conversation by the steward: up to message `through_seq` of a generation."""
 

@@ -7,10 +7,20 @@ from django.utils.translation import gettext_lazy as _
 from pgvector.django import VectorField
 
 from maxclaw import clock
-from memory.fact_models import Digest, Episode, Fact, FactEvidence, FactLog, FactUse
+from memory.fact_models import Digest, Episode, Fact, FactEvidence, FactLog, FactUse, ReadingPause
 from threads.models import Message, Thread
 
-__all__ = ["Digest", "EmbeddedThread", "Episode", "Fact", "FactEvidence", "FactLog", "FactUse", "MessageChunk"]
+__all__ = [
+    "Digest",
+    "EmbeddedThread",
+    "Episode",
+    "Fact",
+    "FactEvidence",
+    "FactLog",
+    "FactUse",
+    "MessageChunk",
+    "ReadingPause",
+]
 
 
 class MessageChunk(models.Model):

@@ -98,8 +98,10 @@ async def read_page(thread_id: int, spent: set[int] | None = None) -> bool:
             await _read(reading, last)
         await in_database(steward_work.finish, reading, last.id)
     except (budgets.BudgetExhausted, router.NoModelForCategory) as error:
-        if spent is not None and isinstance(error, budgets.BudgetExhausted):
-            spent.add(reading.thread.owner_id)
+        if isinstance(error, budgets.BudgetExhausted):
+            await in_database(steward_work.pause, reading.thread.owner_id, error.until)
+            if spent is not None:
+                spent.add(reading.thread.owner_id)
         await in_database(steward_work.give_back, reading.episode)
         return False
     except Lost:

@@ -17,7 +17,7 @@ from django.db.models.functions import Coalesce, RowNumber
 from maxclaw import clock
 from memory import backlog
 from memory.backlog import BacklogRow, Page
-from memory.models import Digest, Episode
+from memory.models import Digest, Episode, ReadingPause
 from threads.models import Generation, Message, Thread
 from threads.transcript import ThreadGone, lock_thread
 
@@ -77,7 +77,8 @@ def due_threads(
     spent: Collection[int] = (),
 ) -> list[int]:
     """Threads that may have a page to read: each person's one that rests longest, then the next of each, and so on, so
-    that nobody's many hold up another's few. Without those in `passed`, and those of owners in `spent`.
+    that nobody's many hold up another's few. Without those in `passed`, those of owners in `spent`, and of those whose
+    budget was spent before.
 
     Looks behind what each thread's last reading reached; `thorough` looks at every row, and so finds what came to
     stand again behind it, and pages that were passed over.
@@ -96,6 +97,7 @@ def due_threads(
     ended = Generation.objects.filter(thread=OuterRef("pk"), ended__isnull=False)
     rests = Q(updated__lte=now - QUIET) | ~Q(status=Thread.Status.ACTIVE) | Exists(ended)
     threads = threads.filter(rests).exclude(pk__in=passed).exclude(owner__in=spent)
+    threads = threads.exclude(owner__in=ReadingPause.objects.filter(until__gt=now).values("owner"))
     place = Window(RowNumber(), partition_by="owner", order_by=["updated", "pk"])
     return list(threads.annotate(place=place).order_by("place", "updated", "pk").values_list("pk", flat=True)[:limit])
 
@@ -157,6 +159,11 @@ def fail(episode: Episode, call_id: int | None) -> None:
 def give_back(episode: Episode) -> None:
     """Nothing was asked, so nothing failed: the page waits as if it had not been taken."""
     Episode.objects.filter(pk=episode.pk, outcome=Episode.Outcome.RUNNING).delete()
+
+
+def pause(owner_id: int, until: datetime) -> None:
+    """Read nothing of an owner's until then: ticks come every minute, and would ask in vain at each."""
+    ReadingPause.objects.update_or_create(owner_id=owner_id, defaults={"until": until})
 
 
 def interrupt(thread_ids: Collection[int]) -> None:

@@ -5,6 +5,7 @@ from datetime import timedelta
 
 import pytest
 from django.db import connection
+from django_q.models import OrmQ
 
 from agent.registry import ToolError, ToolOutput
 from agent.ticking import run_tick
@@ -13,7 +14,7 @@ from llm.models import ModelCall
 from maxclaw import clock
 from memory import steward, steward_work
 from memory.forgetting import forget
-from memory.models import Digest, Episode, Fact, FactEvidence
+from memory.models import Digest, Episode, Fact, FactEvidence, ReadingPause
 from tests.memory.facts import reading_tool, remember, tool_result
 from tests.memory.steward_world import (
     digested_ids,
@@ -194,8 +195,24 @@ def test_a_spent_budget_is_no_failure_and_nobody_elses(emulator, alice, bob, set
     assert drain() == 1
     assert (texts(alice), texts(bob)) == ([], ["The user said: I live in Lisbon."])
     assert outcomes(owner=alice) == []
-    settings.BUDGET_USER_TOKENS = 2_000_000
-    assert drain() == 1
+    # The minutes of that day ask for nothing more, and the next day goes on.
+    OrmQ.objects.all().delete()
+    [pause] = ReadingPause.objects.all()
+    assert pause.owner == alice
+    left = (pause.until - clock.now()).total_seconds()
+    assert 0 < left <= 24 * 3600
+    before = len(emulator.requests())
+    for moment in (0, left - 600):
+        with clock.moved(moment):
+            run_tick(clock.now())
+            assert not [task for task in OrmQ.objects.all() if task.task["func"] == "memory.tasks.read_for_memory"]
+            assert drain() == 0
+    assert len(emulator.requests()) == before
+    with clock.moved(left + 60):
+        run_tick(clock.now())
+        assert [task for task in OrmQ.objects.all() if task.task["func"] == "memory.tasks.read_for_memory"]
+        assert drain() == 1
+    assert texts(alice) == ["The user said: I live in Lisbon."]
 
 
 def test_many_conversations_that_cannot_be_read_hold_up_no_others(emulator, alice, bob, settings, monkeypatch):
