@@ -1,24 +1,28 @@
-"""A conversation without an agent: rows and model calls as a turn writes them, from the public functions that it uses.
+"""A conversation without a turn's loop: rows and model calls as a turn writes them, from the functions that it uses.
 
 Its `roots` are what the context must hold: the ids of its rows, a copy counted as what it is a copy of.
 """
 
+import uuid
 from typing import Any
 
 from django.db import transaction
 from django.db.models import Max
 
+from agent.leases import Holding
+from agent.models import Level
+from agent.preparation import Step, compose, present, stop_asked
 from llm import catalog
-from llm.ledger import close_call, open_call
+from llm.ledger import close_call
 from llm.models import ModelCall
 from llm.prices import Usage
-from llm.wire import anchors_from_json, body_bytes, body_sha256, canonical, header_text, remember_header, turn_anchors
+from llm.wire import canonical
 from maxclaw import clock
 from maxclaw.text import visible, visible_json
 from threads.copying import fork, rewind, undo_rewind
 from threads.lifecycle import LifecycleRefused, create_thread
 from threads.models import Generation, Message
-from threads.request import rows_of_call, wire_messages
+from threads.request import rows_of_call
 from threads.transcript import append, finish_answer, live_generation, lock_thread, text_block
 
 LATEST = 2**63 - 1
@@ -106,11 +110,13 @@ class Conversation:
         # The newest row of the same place: the copy in the live context, where there is one.
         newest = max(row.pk for row in choices if self._root(row) == self._root(target))
         before, expected = self.roots, self._held_up_to(Message.objects.get(pk=newest))
+        rewinds = self._rewinds()
         try:
             rewind(self.thread, target, acting_user=self.owner)
         except LifecycleRefused:
             return
-        if expected != before:
+        # Where nothing stood behind the row, nothing was rewound; where an answer without words did, only that was.
+        if self._rewinds() > rewinds:
             self.before_rewinds.append(before)
         self.roots = expected
 
@@ -141,6 +147,9 @@ class Conversation:
         held = Message.objects.in_bulk([row.id for row in rows])
         assert [self._root(held[row.id]) for row in rows] == self.roots
 
+    def _rewinds(self) -> int:
+        return Message.objects.filter(thread=self.thread, meta__has_key="rewind").count()
+
     def _held_up_to(self, message: Message) -> list[int]:
         """What a message's generation holds, up to it."""
         rows = rows_of_call(message.generation_id, message.pk, message.generation.cut)
@@ -161,44 +170,26 @@ class Conversation:
         """One request and its answer; None leaves the answer's row without words."""
         model = catalog.get(model_name)
         with transaction.atomic():
-            thread = lock_thread(self.thread.pk)
-            generation = live_generation(thread)
-            if generation.opening is None:
-                generation.opening = canonical([text_block(f"Channel {thread.channel}")])
-                generation.save()
-            header = remember_header(header_text(model=model, tools=[], system="You answer.", effort="high"))
-            messages = wire_messages(
-                generation.opening,
-                rows_of_call(generation.pk, LATEST, generation.cut),
-                model_name=model.name,
-                thinking_from=generation.thinking_from,
+            holding = Holding(
+                thread_id=self.thread.pk,
+                owner_id=self.owner.pk,
+                token=uuid.uuid4(),
+                frame_id=0,
+                level=Level.USER,
+                generation_id=live_generation(self.thread).pk,
             )
-            earlier = ModelCall.objects.filter(generation_id=generation.pk, model=model.name).order_by("-pk").first()
-            previous = earlier.last_message_id if earlier else None
-            last_id = messages[-1].last_id
-            places = {message.last_id for message in messages}
-            anchors = turn_anchors(model, previous if previous in places else None, last_id)
-            row = append(thread, generation, Message.Role.ASSISTANT)
-            call = open_call(
-                purpose=ModelCall.Purpose.TURN,
-                owner_id=thread.owner_id,
-                thread_id=thread.pk,
-                generation_id=generation.pk,
-                header=header,
-                model=model,
-                body_sha256=body_sha256(body_bytes(header.text, messages, anchors, 1000 + self.calls)),
-                last_message_id=last_id,
-                cut=generation.cut,
-                thinking_from=generation.thinking_from,
-                anchors=anchors,
-                max_tokens=1000 + self.calls,
-            )
-            assert anchors_from_json(call.anchors) == anchors
+            thread = lock_thread(self.thread.pk, stop_asked=stop_asked(holding))
+            step = Step()
+            # Each call has another limit, so that none can be proved by another's figures.
+            call = compose(thread, present(holding, thread), holding, step, model, 1, 1000 + self.calls).call
         self.calls += 1
+        row = step.answer
+        assert row is not None
         if answer is None:
             close_call(call, outcome=ModelCall.Outcome.INTERRUPTED)
             return
         said = "".join(block.get("text", "") for block in answer)
         finish_answer(row, text=visible(said), wire=canonical(visible_json(answer)), model=model.name)
-        close_call(call, outcome=ModelCall.Outcome.COMPLETE, usage=Usage(input_tokens=1200, output_tokens=34))
+        usage = Usage(input_tokens=1200, output_tokens=34)
+        close_call(call, outcome=ModelCall.Outcome.COMPLETE, usage=usage, first_token_ms=1)
         self.roots.append(row.pk)

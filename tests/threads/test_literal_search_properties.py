@@ -13,9 +13,10 @@ from hypothesis import strategies as st
 from accounts.models import User
 from maxclaw.text import visible
 from tests.threads.conversation import Conversation
-from tests.threads.records import say, thread_of
+from tests.threads.records import call_tool, say, thread_of
 from tests.threads.test_literal_search import result_of_tool, search
 from tests.threads.test_verification import STEP, take_step
+from threads.erasure import export
 from threads.excerpts import Folded
 from threads.literal_windows import LITERAL_MAX_CHARS
 from threads.models import Message
@@ -165,12 +166,17 @@ def test_the_same_rows_as_grep_over_the_exported_thread(thread, tmp_path):
     for number in range(60):
         held = [needle for place, needle in enumerate(NEEDLES[:-1]) if (number + place) % 7 == 0]
         words = f" row {number} ".join(["", *held, "/srv/app-config.yaml", "100 percent", "snake case name"])
-        if number % 3:
+        if number % 3 == 0:
+            result_of_tool(thread, words + "\n" + "filling of a log 长 沙 \\ % _ \n" * 100)
+        elif number % 3 == 1:
             say(thread, "user", words)
         else:
-            result_of_tool(thread, words + "\n" + "filling of a log 长 沙 \\ % _ \n" * 100)
-    for row in Message.objects.filter(thread=thread):
-        (tmp_path / str(row.pk)).write_text(row.text)
+            call_tool(thread, call_id=f"toolu_grep_{number}", arguments={"first": held, "then": {"all": [words]}})
+    exported = [record for record in export(thread.owner) if record["record"] == "message"]
+    assert len(exported) == Message.objects.filter(thread=thread).count() == 80
+    for record in exported:
+        calls = [block["input"] for block in json.loads(record["wire"]) if block["type"] == "tool_use"]
+        (tmp_path / str(record["id"])).write_text("\n".join([record["text"], *strings_in(calls)]))
     reader = Range(Viewer.of_thread(thread), thread)
     for needle in NEEDLES:
         listed = subprocess.run(["grep", "-rlF", needle, str(tmp_path)], capture_output=True, text=True, check=False)
@@ -178,3 +184,14 @@ def test_the_same_rows_as_grep_over_the_exported_thread(thread, tmp_path):
         assert reader.holding(terms_of(needle).whole).ids == expected, needle
         whole = [hit.message_id for hit in search(thread, needle).hits if fold(needle) in fold(hit.window.text)]
         assert list(dict.fromkeys(whole)) == expected[: len(set(whole))], needle
+
+
+def strings_in(value):
+    """Every string leaf."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, list):
+        for part in value:
+            yield from strings_in(part)
+    elif isinstance(value, dict):
+        yield from strings_in(list(value.values()))

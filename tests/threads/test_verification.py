@@ -90,6 +90,17 @@ def test_every_request_of_any_conversation_is_proved(steps):
         raise Undone
 
 
+@pytest.mark.django_db
+def test_a_rewind_of_nothing_but_an_answer_without_words_is_undone_like_any(alice):
+    made = Conversation(alice)
+    made.say("first", [{"type": "text", "text": "yes"}], MODELS[0])
+    made.interrupt("second", MODELS[0])
+    made.rewind(2)
+    made.undo()
+    made.check()
+    assert verify_thread(made.thread).proved == 2
+
+
 @pytest.fixture
 def conversation(alice):
     made = Conversation(alice)
