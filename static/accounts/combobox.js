@@ -30,7 +30,8 @@ export class Combobox {
       "aria-expanded": "false",
       "aria-controls": `${this.select.id}-list`,
       "aria-describedby": this.select.getAttribute("aria-describedby"),
-    })) this.input.setAttribute(name, value);
+    }))
+      this.input.setAttribute(name, value);
     label.htmlFor = this.input.id;
     label.id = `${this.select.id}-label`;
     this.list = document.createElement("ul");

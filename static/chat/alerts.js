@@ -20,7 +20,11 @@ export class Alerts {
       link ? element("a", { href: link, target: "_blank", rel: "noopener" }, linkText) : "",
       actionText ? element("button", { class: "quiet", type: "button", onclick: onAction }, actionText) : "",
       dismissible
-        ? element("button", { class: "icon-button", type: "button", "aria-label": say("dismiss"), onclick: () => this.hide(name) }, icon("close"))
+        ? element(
+            "button",
+            { class: "icon-button", type: "button", "aria-label": say("dismiss"), onclick: () => this.hide(name) },
+            icon("close"),
+          )
         : "",
     );
     this.shown.set(name, node);

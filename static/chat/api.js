@@ -9,5 +9,8 @@ function mend(root) {
   for (const box of root.querySelectorAll(".microlight:not([tabindex])")) box.setAttribute("tabindex", "0");
 }
 
-new MutationObserver(() => mend(document)).observe(document.getElementById("swagger-ui"), { childList: true, subtree: true });
+new MutationObserver(() => mend(document)).observe(document.getElementById("swagger-ui"), {
+  childList: true,
+  subtree: true,
+});
 mend(document);

@@ -23,7 +23,9 @@ function shown(value) {
 function askedOf({ tool, arguments: given }) {
   if (tool !== SEARCH_TOOL || typeof given?.query !== "string") return null;
   const { query, channel } = given;
-  return typeof channel === "string" && channel ? say("searched_channel", { query, channel }) : say("searched_everywhere", { query });
+  return typeof channel === "string" && channel
+    ? say("searched_channel", { query, channel })
+    : say("searched_everywhere", { query });
 }
 
 /** How much a search gave, and how much more it had found. */
@@ -36,7 +38,9 @@ function searchFoot({ tool, result }) {
 }
 
 function preview(call) {
-  const said = Object.values(call.arguments ?? {}).map((value) => (typeof value === "string" ? value : JSON.stringify(value)));
+  const said = Object.values(call.arguments ?? {}).map((value) =>
+    typeof value === "string" ? value : JSON.stringify(value),
+  );
   const text = (askedOf(call) ?? said.join(" · ")).replace(/\s+/g, " ");
   return text.length > PREVIEW_MAX_CHARS ? `${text.slice(0, PREVIEW_MAX_CHARS)}…` : text;
 }
@@ -62,7 +66,9 @@ function statusOf(call) {
 /** How long a running tool has run by now, every second. */
 function tick(node) {
   const seconds = Math.floor(Math.max(Date.now() - Date.parse(node.dataset.since), 0) / 1000);
-  node.lastChild.textContent = seconds ? `${say("status_running")}, ${say("seconds", { number: number(seconds) })}` : say("status_running");
+  node.lastChild.textContent = seconds
+    ? `${say("status_running")}, ${say("seconds", { number: number(seconds) })}`
+    : say("status_running");
 }
 
 setInterval(() => document.querySelectorAll(".status[data-since]").forEach(tick), 1000);
@@ -70,11 +76,16 @@ setInterval(() => document.querySelectorAll(".status[data-since]").forEach(tick)
 function argumentsOf(call) {
   const entries = Object.entries(call.arguments ?? {});
   if (!entries.length) return element("p", { class: "cut" }, say("no_arguments"));
-  return element("dl", {}, ...entries.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, shown(value))]));
+  return element(
+    "dl",
+    {},
+    ...entries.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, shown(value))]),
+  );
 }
 
 function resultOf(call, actions) {
-  if (call.result === null) return [element("p", { class: "cut" }, say(OPEN.has(call.status) ? "no_result" : "never_a_result"))];
+  if (call.result === null)
+    return [element("p", { class: "cut" }, say(OPEN.has(call.status) ? "no_result" : "never_a_result"))];
   const { text, chars, message_id } = call.result;
   const place = element("pre", { tabindex: "0", "aria-label": say("result") }, text);
   if (chars <= [...text].length || !actions) return [place];
@@ -158,16 +169,24 @@ function questionCard(call, { actions }) {
 const answerDraftOf = (call) => `answer ${call.id}`; // kept until the question is closed
 
 function openQuestion(call, options, onAnswer) {
-  const input = element("input", { type: "text", "aria-label": say("own_answer"), placeholder: say("own_answer"), autocomplete: "off" });
+  const input = element("input", {
+    type: "text",
+    "aria-label": say("own_answer"),
+    placeholder: say("own_answer"),
+    autocomplete: "off",
+  });
   input.value = kept(answerDraftOf(call)) ?? "";
   input.addEventListener("input", () => keep(answerDraftOf(call), input.value));
   const form = element(
     "form",
-    { class: "own-answer", onsubmit: (event) => {
-      event.preventDefault();
-      if (input.value.trim()) onAnswer(call, input.value);
-      else input.focus();
-    } },
+    {
+      class: "own-answer",
+      onsubmit: (event) => {
+        event.preventDefault();
+        if (input.value.trim()) onAnswer(call, input.value);
+        else input.focus();
+      },
+    },
     input,
     element("button", { class: "button", type: "submit" }, say("answer")),
   );

@@ -1,4 +1,5 @@
-// One socket for the page. It comes back by itself: soon, then more slowly, at once when the network or the reader does.
+// One socket for the page. It comes back by itself: soon, then more slowly, at once when the network or the reader
+// does.
 
 const FIRST_PAUSE_MS = 400;
 const LONGEST_PAUSE_MS = 15000;

@@ -78,7 +78,8 @@ export class Conversation {
     return item;
   }
 
-  /** The server knows a key that it has seen: what comes back after a reload is sent once, however often it goes out. */
+  /** The server knows a key that it has seen: what comes back after a reload is sent once, however often it goes out.
+   * */
   keepPending() {
     const items = this.pending.map(({ key, text, quote }) => ({ key, text, quote }));
     keep(KEPT_PENDING + this.channel, items.length ? JSON.stringify(items) : "");
@@ -92,7 +93,8 @@ export class Conversation {
     this.connection.send(this.frameOf(item));
   }
 
-  /** Stop the turn that runs; once there is a connection again, where there is none. Returns whether it was asked for. */
+  /** Stop the turn that runs; once there is a connection again, where there is none. Returns whether it was asked for.
+   * */
   stop() {
     this.wantStopped(this.state?.turn?.frame ?? null);
     return this.sendStop();
@@ -132,7 +134,8 @@ export class Conversation {
     if (this.connection.send({ type: "later", channel: this.channel, since })) this.asked = { later: since };
   }
 
-  /** Show one message, wherever in the conversation it stands: `onChange({found})`, or `{lost}` when it is not there. */
+  /** Show one message, wherever in the conversation it stands: `onChange({found})`, or `{lost}` when it is not there.
+   * */
   reveal(id) {
     this.wanted = id;
     this.seek();
@@ -146,7 +149,8 @@ export class Conversation {
       if (!rowOf(this.shown, id)) this.toTail();
       this.wanted = null;
       this.onChange({ found: shown.id });
-    } else if (this.connection.send({ type: "earlier", channel: this.channel, before: id + 1 })) this.asked = { around: id };
+    } else if (this.connection.send({ type: "earlier", channel: this.channel, before: id + 1 }))
+      this.asked = { around: id };
   }
 
   lose() {
@@ -155,7 +159,8 @@ export class Conversation {
     this.onChange({ lost: id });
   }
 
-  /** A page that ends with the message that is wanted becomes the window; what follows is fetched as the reader goes. */
+  /** A page that ends with the message that is wanted becomes the window; what follows is fetched as the reader goes.
+   * */
   takeAround({ messages, has_earlier }) {
     const id = this.asked.around;
     this.asked = null;

@@ -1,9 +1,10 @@
 // The list of conversations: newest first, by day, searched by title; archived ones are a list of their own, with
 // those that were deleted a moment ago and can be brought back.
 
+import { byAge, conversationRow, deletedRow, moreButton } from "./conversation_rows.js";
 import { element, icon } from "./elements.js";
 import { request } from "./requests.js";
-import { daysAgo, page, say, timeOfDay } from "./words.js";
+import { page, say } from "./words.js";
 
 const SEARCH_DELAY_MS = 180;
 const PAGE_ROWS = 60; // of the list that the socket brings, and of what is shown more: chat/conversations.py
@@ -125,7 +126,8 @@ export class Conversations {
   remove(channel) {
     const without = (rows) => rows.filter((thread) => thread.channel !== channel);
     this.first = { ...this.first, threads: without(this.first.threads) };
-    if (this.found) this.found = { ...this.found, threads: without(this.found.threads), deleted: without(this.found.deleted) };
+    if (this.found)
+      this.found = { ...this.found, threads: without(this.found.threads), deleted: without(this.found.deleted) };
     this.draw();
   }
 
@@ -211,7 +213,7 @@ export class Conversations {
       return;
     }
     const main = threads.filter((thread) => thread.kind === "main");
-    const groups = [["", main], ...this.byAge(threads.filter((thread) => thread.kind !== "main"))];
+    const groups = [["", main], ...byAge(threads.filter((thread) => thread.kind !== "main"))];
     this.nav.replaceChildren(
       ...this.deleted(),
       ...groups.flatMap(([name, rows]) =>
@@ -219,9 +221,7 @@ export class Conversations {
           ? [name ? element("h2", {}, name) : "", element("ul", {}, ...rows.map((thread) => this.line(thread)))]
           : [],
       ),
-      this.hasMore
-        ? element("button", { class: "button more", type: "button", onclick: () => this.more() }, say("more_conversations"))
-        : "",
+      this.hasMore ? moreButton(() => this.more()) : "",
       this.everything(),
     );
     const shown = new Set(threads.map((thread) => thread.channel));
@@ -235,23 +235,11 @@ export class Conversations {
   /** What was deleted and is not erased yet. */
   deleted() {
     const threads = this.found?.deleted ?? [];
-    const line = (thread) => {
-      const name = titleOf(thread);
-      const back = element(
-        "button",
-        { class: "quiet bring-back", type: "button", "aria-label": say("bring_back", { title: name }), onclick: () => this.onBringBack(thread) },
-        icon("undo"),
-        say("undo_rewind"),
-      );
-      const until = say("erased_at", { time: timeOfDay(new Date(thread.erased)) });
-      return element("li", { class: "deleted" }, element("span", { class: "name", title: name }, name, element("small", {}, until)), back);
-    };
     if (!threads.length) return [];
-    const more = { class: "button more", type: "button", "aria-describedby": "deleted-list", onclick: () => this.moreDeleted() };
     return [
       element("h2", { id: "deleted-list" }, say("deleted_list")),
-      element("ul", {}, ...threads.map(line)),
-      this.found.more_deleted ? element("button", more, say("more_conversations")) : "",
+      element("ul", {}, ...threads.map((thread) => deletedRow(thread, () => this.onBringBack(thread)))),
+      this.found.more_deleted ? moreButton(() => this.moreDeleted(), { "aria-describedby": "deleted-list" }) : "",
     ];
   }
 
@@ -269,55 +257,13 @@ export class Conversations {
     return element("a", { class: "button more", href }, icon("search"), say("search_everything", { query }));
   }
 
-  byAge(threads) {
-    const groups = new Map([["today", []], ["yesterday", []], ["last_week", []], ["older", []]]);
-    for (const thread of threads) {
-      const ago = daysAgo(new Date(thread.updated));
-      groups.get(ago <= 0 ? "today" : ago === 1 ? "yesterday" : ago <= 7 ? "last_week" : "older").push(thread);
-    }
-    return [...groups].map(([name, rows]) => [say(name), rows]);
-  }
-
   /** A row that is as it was stays the same node: a menu that hangs on it, and the focus, stay with it. */
   line(thread) {
     const key = JSON.stringify([thread, thread.channel === this.current]);
     const known = this.lines.get(thread.channel);
     if (known?.key === key) return known.node;
-    const node = this.buildLine(thread);
+    const node = conversationRow(thread, thread.channel === this.current);
     this.lines.set(thread.channel, { key, node });
     return node;
   }
-
-  buildLine(thread) {
-    const name = titleOf(thread);
-    const state = thread.state === "running" ? "running" : thread.state === "waiting" ? "waiting" : "";
-    const said = { running: say("running"), waiting: say("waiting_for_you") }[state];
-    return element(
-      "li",
-      {},
-      element(
-        "a",
-        {
-          href: `${page.home}c/${thread.channel}/`,
-          "data-channel": thread.channel,
-          "aria-current": thread.channel === this.current ? "page" : null,
-          title: name,
-        },
-        element("span", { class: "name" }, name),
-        thread.kind === "task" ? element("span", { class: "badge" }, say("task")) : "",
-        thread.scope === "isolated" ? element("span", { class: "badge" }, say("isolated")) : "",
-        thread.category ? element("span", { class: "badge" }, thread.category) : "",
-        state ? element("span", { class: `dot ${state}`, role: "img", "aria-label": said, title: said }) : "",
-      ),
-      element(
-        "button",
-        { class: "icon-button small row-menu", type: "button", tabindex: "-1", "aria-haspopup": "menu", "aria-expanded": "false", "aria-label": say("actions_of", { title: name }) },
-        icon("more"),
-      ),
-    );
-  }
-}
-
-export function titleOf(thread) {
-  return thread.title || say(thread.kind === "main" ? "main" : "untitled");
 }

@@ -20,7 +20,12 @@ export function askForLine({ title, label, value, action, maxLength }) {
         element("button", { class: "primary", type: "submit", value: "yes" }, action),
       ),
     );
-    const dialog = element("dialog", { class: "dialog", "aria-labelledby": "dialog-title" }, element("h2", { id: "dialog-title" }, title), form);
+    const dialog = element(
+      "dialog",
+      { class: "dialog", "aria-labelledby": "dialog-title" },
+      element("h2", { id: "dialog-title" }, title),
+      form,
+    );
     form.addEventListener("submit", (event) => {
       if (!input.value.trim()) {
         event.preventDefault();
@@ -59,7 +64,11 @@ export function askToConfirm({ title, text, action }) {
 
 /** A way back, beside the button that goes on. */
 export function dialogButtons(goOn) {
-  const cancel = element("button", { class: "button", type: "button", onclick: () => cancel.closest("dialog").close() }, say("cancel"));
+  const cancel = element(
+    "button",
+    { class: "button", type: "button", onclick: () => cancel.closest("dialog").close() },
+    say("cancel"),
+  );
   return element("div", { class: "dialog-buttons" }, cancel, goOn);
 }
 

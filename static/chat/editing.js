@@ -1,5 +1,5 @@
-// Other words in place of one's own: a box where the message stands. What is written in it is kept like any draft, by the
-// message, and the box is there again wherever the row is drawn anew.
+// Other words in place of one's own: a box where the message stands. What is written in it is kept like any draft, by
+// the message, and the box is there again wherever the row is drawn anew.
 
 import { element } from "./elements.js";
 import { keep, kept } from "./keeping.js";
@@ -10,12 +10,18 @@ const draftOf = (message) => `edit ${message.id}`;
 
 export const isEdited = (message) => kept(draftOf(message)) !== null;
 
-/** The words of a message as a box. `onSend(text)` resolves to whether they went; with `focus` the person goes on there. */
+/** The words of a message as a box. `onSend(text)` resolves to whether they went; with `focus` the person goes on
+ * there. */
 export function editRow(node, message, { onSend, onEnd, focus }) {
   const bubble = node.querySelector(".bubble");
   const foot = node.querySelector(".message-foot");
   const hint = `edit-hint-${message.id}`;
-  const box = element("textarea", { class: "edit-box", rows: "1", "aria-label": say("edit"), "aria-describedby": hint });
+  const box = element("textarea", {
+    class: "edit-box",
+    rows: "1",
+    "aria-label": say("edit"),
+    "aria-describedby": hint,
+  });
   box.value = kept(draftOf(message)) ?? message.text;
   const send = element("button", { class: "primary", type: "submit" }, say("send"));
   const counter = element("span", { class: "counter", role: "status" });

@@ -7,7 +7,8 @@
 // | quoteRequest {quote, title} | this page | somebody began to quote this |
 // | openQuote {quote, target} | the embedding page | put this quote on that conversation's composer |
 // | reveal {channel, message_id?} | the embedding page | show a conversation, at a message |
-// | send {channel?, text, quote?} | the embedding page | send words; what a quote asks to confirm, the person is asked |
+// | send {channel?, text, quote?} | the embedding page | send words; what a quote asks to confirm, the person is asked
+// |
 //
 // Each message is {maxclaw: 1, type, id?, ...}. Each one that is taken is answered {maxclaw: 1, type: "answer", id, ok,
 // reason?} when it is done: words that are sent when the server took them. The reason is a sentence for a person, and
@@ -18,7 +19,8 @@ import { say } from "./words.js";
 const VERSION = 1;
 
 export class Bridge {
-  /** `handlers`: {quoteRequest, openQuote, reveal, send}, each a function of the message; what they throw is the reason. */
+  /** `handlers`: {quoteRequest, openQuote, reveal, send}, each a function of the message; what they throw is the
+   * reason. */
   constructor({ origins, handlers }) {
     Object.assign(this, { origins, handlers });
     this.origin = null; // known once the embedding page has spoken
@@ -35,7 +37,12 @@ export class Bridge {
       const done = await this.handlers[message.type](message);
       this.say({ type: "answer", id: message.id ?? null, ok: done !== false });
     } catch (error) {
-      this.say({ type: "answer", id: message.id ?? null, ok: false, reason: error.reason ?? say(navigator.onLine ? "failed" : "offline") });
+      this.say({
+        type: "answer",
+        id: message.id ?? null,
+        ok: false,
+        reason: error.reason ?? say(navigator.onLine ? "failed" : "offline"),
+      });
     }
   }
 

@@ -1,4 +1,5 @@
-// What a rewind took out: folded away, one line with its number. What is in it is drawn, and read, when somebody opens it.
+// What a rewind took out: folded away, one line with its number. What is in it is drawn, and read, when somebody opens
+// it.
 
 import { element, icon } from "./elements.js";
 import { buildRow } from "./rows.js";
@@ -21,7 +22,12 @@ export class Fold {
     this.details = element(
       "details",
       { class: "fold" },
-      element("summary", {}, icon("chevron", "chevron"), say(count === 1 ? "rewound_one" : "rewound_many", { number: number(count) })),
+      element(
+        "summary",
+        {},
+        icon("chevron", "chevron"),
+        say(count === 1 ? "rewound_one" : "rewound_many", { number: number(count) }),
+      ),
       this.body,
     );
     this.details.addEventListener("toggle", () => this.toggled());
@@ -83,10 +89,20 @@ export class Fold {
 
   draw() {
     const rows = this.whole ?? this.messages;
-    const drawn = new Map([...this.body.querySelectorAll(":scope > [data-message]")].map((node) => [node.dataset.message, node]));
-    const nodes = rows.map((row) => drawn.get(String(row.id)) ?? buildRow(row, { actions: this.actions, folded: true }));
+    const drawn = new Map(
+      [...this.body.querySelectorAll(":scope > [data-message]")].map((node) => [node.dataset.message, node]),
+    );
+    const nodes = rows.map(
+      (row) => drawn.get(String(row.id)) ?? buildRow(row, { actions: this.actions, folded: true }),
+    );
     const more = this.whole && rows[0].id > this.stretch.first;
-    const button = more ? element("button", { class: "button", type: "button", onclick: () => this.more(button) }, say("earlier_messages")) : "";
+    const button = more
+      ? element(
+          "button",
+          { class: "button", type: "button", onclick: () => this.more(button) },
+          say("earlier_messages"),
+        )
+      : "";
     this.body.replaceChildren(...[button, ...nodes].filter(Boolean));
   }
 
@@ -95,6 +111,8 @@ export class Fold {
     const read = await this.read(this.whole[0].id);
     if (read?.length) this.whole = [...read, ...this.whole];
     if (this.open) this.draw();
-    (this.body.querySelector(":scope > button") ?? this.details.querySelector("summary")).focus({ preventScroll: true });
+    (this.body.querySelector(":scope > button") ?? this.details.querySelector("summary")).focus({
+      preventScroll: true,
+    });
   }
 }

@@ -36,7 +36,10 @@ export function pageDown(state, past, page) {
     const room = Math.max(WINDOW_MAX_MESSAGES - state.messages.length, 0);
     const older = messages.filter((message) => message.id < tailFirst);
     const has_earlier = past.has_earlier || older.length > room;
-    return { state: { ...state, messages: [...(room ? older.slice(-room) : []), ...state.messages], has_earlier }, past: null };
+    return {
+      state: { ...state, messages: [...(room ? older.slice(-room) : []), ...state.messages], has_earlier },
+      past: null,
+    };
   }
   const has_earlier = past.has_earlier || messages.length > WINDOW_MAX_MESSAGES;
   return { state, past: { messages: messages.slice(-WINDOW_MAX_MESSAGES), has_earlier } };

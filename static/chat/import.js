@@ -29,7 +29,12 @@ function watchUpload(form) {
   };
   input.addEventListener("change", showChosen);
   showChosen(); // chosen before this script ran, or kept by the browser
-  for (const [kind, over] of [["dragenter", true], ["dragover", true], ["dragleave", false], ["drop", false]]) {
+  for (const [kind, over] of [
+    ["dragenter", true],
+    ["dragover", true],
+    ["dragleave", false],
+    ["drop", false],
+  ]) {
     drop.addEventListener(kind, () => drop.classList.toggle("over", over));
   }
 

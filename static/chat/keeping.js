@@ -1,5 +1,5 @@
-// What a tab keeps for as long as it lives: drafts, words on their way, and quotes that wait. The tab's storage holds it over a fresh start of
-// the page. Where that is full or forbidden, it is kept until then all the same.
+// What a tab keeps for as long as it lives: drafts, words on their way, and quotes that wait. The tab's storage holds
+// it over a fresh start of the page. Where that is full or forbidden, it is kept until then all the same.
 
 const held = new Map();
 
@@ -22,5 +22,7 @@ export function keep(name, text) {
 /** What is kept under names that begin like this: the rests of the names. */
 export function keptNames(beginning) {
   const names = new Set([...Object.keys(sessionStorage), ...held.keys()]);
-  return [...names].filter((name) => name.startsWith(beginning) && kept(name)).map((name) => name.slice(beginning.length));
+  return [...names]
+    .filter((name) => name.startsWith(beginning) && kept(name))
+    .map((name) => name.slice(beginning.length));
 }

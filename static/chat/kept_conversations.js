@@ -21,7 +21,8 @@ export class KeptConversations {
 
   /** The conversation of this channel, the last used from now on. One whose words are on their way is never let go. */
   of(channel) {
-    const conversation = this.get(channel) ?? new Conversation(channel, this.connection, (change) => this.onChange(conversation, change));
+    const conversation =
+      this.get(channel) ?? new Conversation(channel, this.connection, (change) => this.onChange(conversation, change));
     this.byChannel.delete(channel);
     this.byChannel.set(channel, conversation);
     for (const oldest of [...this.byChannel.keys()]) {

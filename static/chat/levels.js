@@ -9,11 +9,7 @@ import { page, say } from "./words.js";
 
 /** What a conversation is besides its title: elements, in the same order everywhere. */
 export function badgesOf(thread) {
-  return [
-    thread.kind === "task" && say("task"),
-    thread.scope === "isolated" && say("isolated"),
-    thread.category,
-  ]
+  return [thread.kind === "task" && say("task"), thread.scope === "isolated" && say("isolated"), thread.category]
     .filter(Boolean)
     .map((name) => element("span", { class: "badge" }, name));
 }
@@ -38,12 +34,19 @@ export class NewLevel {
       const isolate = element("input", { type: "checkbox", id: "level-isolate" });
       isolate.checked = this.level.scope === "isolated";
       const names = ["", ...page.categories.map(({ name }) => name)];
-      const category = element("select", { id: "level-category" }, ...names.map((name) => element("option", { value: name }, name || say("no_category"))));
+      const category = element(
+        "select",
+        { id: "level-category" },
+        ...names.map((name) => element("option", { value: name }, name || say("no_category"))),
+      );
       category.value = this.level.category;
       const meaning = element("ul", { class: "consequences", "aria-live": "polite" });
       const look = () => {
         const labelled = page.categories.find(({ name }) => name === category.value);
-        const said = [isolate.checked ? page.isolating : say("open_hint"), labelled?.meaning ?? say("no_category_hint")];
+        const said = [
+          isolate.checked ? page.isolating : say("open_hint"),
+          labelled?.meaning ?? say("no_category_hint"),
+        ];
         meaning.replaceChildren(...said.map((sentence) => element("li", {}, sentence)));
       };
       const form = element(
@@ -52,7 +55,9 @@ export class NewLevel {
         element("label", { class: "check", for: "level-isolate" }, isolate, say("isolated")),
         ...(names.length > 1 ? [element("label", { for: "level-category" }, say("category")), category] : []),
         meaning,
-        dialogButtons(element("button", { class: "primary", type: "submit", value: "yes", autofocus: true }, say("quote_here"))),
+        dialogButtons(
+          element("button", { class: "primary", type: "submit", value: "yes", autofocus: true }, say("quote_here")),
+        ),
       );
       look();
       confirmingDialog(say("quote_in_new"), form, (yes) => {
@@ -66,7 +71,13 @@ export class NewLevel {
     const names = [say(this.level.scope === "isolated" ? "isolated" : "open"), this.level.category].filter(Boolean);
     const node = element(
       "button",
-      { class: "quiet new-level", type: "button", "aria-haspopup": "menu", "aria-expanded": "false", onclick: () => this.menu(node) },
+      {
+        class: "quiet new-level",
+        type: "button",
+        "aria-haspopup": "menu",
+        "aria-expanded": "false",
+        onclick: () => this.menu(node),
+      },
       element("span", { class: "unseen" }, `${say("level")}: `),
       element("span", {}, names.join(" · ")),
       icon("chevron"),
@@ -105,7 +116,8 @@ export class NewLevel {
   }
 }
 
-/** Show the level of a conversation, what stricter ones mean, and make it one of them. Resolves to its view, or null. */
+/** Show the level of a conversation, what stricter ones mean, and make it one of them. Resolves to its view, or null.
+ * */
 export async function changeLevel(thread) {
   const address = `/api/threads/${thread.channel}/level/`;
   const known = await request(address);
@@ -151,7 +163,9 @@ function askForLevel(known) {
     confirmingDialog(say("level"), form, (yes) => {
       const isolates = known.may_isolate && isolate.checked;
       const labels = category.value !== known.category;
-      resolve(yes ? { ...(isolates ? { scope: "isolated" } : {}), ...(labels ? { category: category.value } : {}) } : null);
+      resolve(
+        yes ? { ...(isolates ? { scope: "isolated" } : {}), ...(labels ? { category: category.value } : {}) } : null,
+      );
     });
   });
 }

@@ -4,7 +4,8 @@ import { number, page, say } from "./words.js";
 
 const COUNT_FROM = 0.9; // of the limit
 
-/** {sentence: what a counter says, blank far from the limit; over; sendable: whether there are words, and not too many}. */
+/** {sentence: what a counter says, blank far from the limit; over; sendable: whether there are words, and not too
+ * many}. */
 export function measure(text) {
   // The server counts characters, a string's length counts UTF-16 units: never fewer.
   const left = page.limit - (text.length < page.limit * COUNT_FROM ? text.length : [...text].length);

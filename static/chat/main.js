@@ -5,7 +5,8 @@ import { Announcer } from "./announcer.js";
 import { Composer } from "./composer.js";
 import { Connection } from "./connection.js";
 import { unsentChannels } from "./conversation.js";
-import { Conversations, titleOf } from "./conversations.js";
+import { titleOf } from "./conversation_rows.js";
+import { Conversations } from "./conversations.js";
 import { closeOnBackdrop } from "./dialogs.js";
 import { Drawer } from "./drawer.js";
 import { element } from "./elements.js";
@@ -45,7 +46,9 @@ const actions = rowActions({
   told: (text) => toasts.show(text),
 });
 const timeline = new Timeline(byId("timeline"), actions);
-const follower = new Follower(byId("scroller"), byId("to-latest"), (edge) => (edge === "start" ? current?.earlier() : current?.later()));
+const follower = new Follower(byId("scroller"), byId("to-latest"), (edge) =>
+  edge === "start" ? current?.earlier() : current?.later(),
+);
 const walker = new Walker(byId("scroller"), byId("timeline"), openMenuOf);
 const whole = new WholeConversation({
   toasts,
@@ -187,7 +190,9 @@ function draw({ fresh = false, sent = false } = {}) {
   composer.forbid(Boolean(readOnly));
   if (readOnly) {
     const archived = state.thread.status === "archived";
-    const restore = archived ? { actionText: say("restore"), onAction: () => whole.archive(current.state.thread, false) } : {};
+    const restore = archived
+      ? { actionText: say("restore"), onAction: () => whole.archive(current.state.thread, false) }
+      : {};
     alerts.show("status", say(archived ? "archived_now" : "ended_now"), { dismissible: false, ...restore });
   } else alerts.hide("status");
   if (state) {
@@ -293,7 +298,10 @@ function showError(error) {
 }
 
 byId("to-latest").addEventListener("click", toLatest);
-byId("whole").addEventListener("click", () => current?.state && whole.menu(current.state.thread, { at: byId("whole") }));
+byId("whole").addEventListener(
+  "click",
+  () => current?.state && whole.menu(current.state.thread, { at: byId("whole") }),
+);
 byId("show-help").addEventListener("click", () => {
   byId("user-menu").open = false;
   byId("help").showModal();
@@ -334,7 +342,10 @@ const frames = {
     const item = conversation?.settle(frame.key, frame);
     if (!item) return;
     const asks = frame.code === "confirm-needed" ? say("asks_there") : frame.reason;
-    const elsewhere = conversation !== current && conversation.state && say("refused_elsewhere", { title: titleOf(conversation.state.thread) });
+    const elsewhere =
+      conversation !== current &&
+      conversation.state &&
+      say("refused_elsewhere", { title: titleOf(conversation.state.thread) });
     alerts.show("error", elsewhere ? `${elsewhere} ${asks}` : `${frame.reason} ${say("back_to_you")}`);
     sending.comesBack(conversation, item, frame);
     if (conversation === current) draw();
@@ -368,7 +379,10 @@ function showNothing(reason) {
   composer.set("");
   leave(channel);
   if (unsent) composer.giveBack(unsent);
-  quoting.quotes.moveToNew(channel, pending.map((item) => item.quote));
+  quoting.quotes.moveToNew(
+    channel,
+    pending.map((item) => item.quote),
+  );
   timeline.showOnly(element("div", { class: "welcome" }, element("h2", {}, reason)));
 }
 

@@ -17,12 +17,14 @@ export function offers(message, state) {
   // A message with tool calls is the middle of a round: no context can end there.
   const whole = message.role !== "event" && !message.tool_calls.length;
   if (whole) found.add("fork");
-  const rests = state.thread.status === "active" && state.thread.state === "idle" && !state.turn && !state.queued.length;
+  const rests =
+    state.thread.status === "active" && state.thread.state === "idle" && !state.turn && !state.queued.length;
   if (!rests) return found;
   const standing = state.messages.filter((row) => !row.superseded);
   const last = standing.at(-1);
   if (message.role === "user") found.add("edit");
-  if (message.role !== "user" && last?.id === message.id && standing.some((row) => row.role === "user")) found.add("retry");
+  if (message.role !== "user" && last?.id === message.id && standing.some((row) => row.role === "user"))
+    found.add("retry");
   if (whole && last?.id !== message.id) found.add("rewind");
   return found;
 }
@@ -41,13 +43,27 @@ export function actionBar(message, actions) {
   const own =
     message.role === "user" ? button("edit", () => actions.edit(message)) : button("retry", () => actions.retry());
   const quote = quotable(actions.state()?.thread) ? button("quote", () => actions.quote(message)) : "";
-  return element("div", { class: "message-actions", role: "group", "aria-label": say("message_actions") }, copy, quote, own, more);
+  return element(
+    "div",
+    { class: "message-actions", role: "group", "aria-label": say("message_actions") },
+    copy,
+    quote,
+    own,
+    more,
+  );
 }
 
 function button(name, onclick) {
   return element(
     "button",
-    { class: `icon-button small act-${name}`, type: "button", tabindex: "-1", title: say(name), "data-label": say(name), onclick },
+    {
+      class: `icon-button small act-${name}`,
+      type: "button",
+      tabindex: "-1",
+      title: say(name),
+      "data-label": say(name),
+      onclick,
+    },
     icon(name),
     element("span", { class: "unseen label" }, say(name)),
   );

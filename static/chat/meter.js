@@ -104,7 +104,9 @@ export class Meter {
 
   details(view, share) {
     const unknown = view.cost_unknown;
-    const cost = unknown ? say(Number(view.cost) ? "cost_at_least" : "cost_unknown", { cost: money(view.cost) }) : money(view.cost);
+    const cost = unknown
+      ? say(Number(view.cost) ? "cost_at_least" : "cost_unknown", { cost: money(view.cost) })
+      : money(view.cost);
     return [
       element("h2", {}, say("context")),
       element("div", { class: "meter-bar", "aria-hidden": "true" }, element("i", {})),
@@ -112,7 +114,13 @@ export class Meter {
         "dl",
         {},
         element("dt", {}, say("tokens_live")),
-        element("dd", {}, share === null ? this.tokens(view) : say("tokens_of", { live: number(view.live_tokens), budget: number(view.budget), share: percent(share) })),
+        element(
+          "dd",
+          {},
+          share === null
+            ? this.tokens(view)
+            : say("tokens_of", { live: number(view.live_tokens), budget: number(view.budget), share: percent(share) }),
+        ),
         element("dt", {}, say("counted_for")),
         element("dd", {}, view.model || say("no_model")),
         element("dt", {}, say("cache_share")),
@@ -121,7 +129,18 @@ export class Meter {
         element("dd", {}, cost),
       ),
       unknown ? element("p", { class: "meter-note" }, say("cost_unknown_calls", { number: number(unknown) })) : "",
-      element("button", { class: "button", type: "button", onclick: () => { this.toggle(false); this.onRenew(); } }, say("renew")),
+      element(
+        "button",
+        {
+          class: "button",
+          type: "button",
+          onclick: () => {
+            this.toggle(false);
+            this.onRenew();
+          },
+        },
+        say("renew"),
+      ),
       element("p", { class: "meter-note" }, say("renew_hint")),
     ].filter(Boolean);
   }

@@ -1,7 +1,7 @@
 // Quotes: what waits on the composer of the conversation it was chosen for, and cards that lead to the source.
 //
-// A quote has two ends. Its pointer leads to the source; where it waits and where it is sent is its target, which is the
-// key under which it is kept here.
+// A quote has two ends. Its pointer leads to the source; where it waits and where it is sent is its target, which is
+// the key under which it is kept here.
 
 import { askToConfirm } from "./dialogs.js";
 import { element, icon } from "./elements.js";
@@ -88,8 +88,8 @@ export class Quotes {
     return askToConfirm({ title: say("quote_confirm"), text, action: say("quote_hand_over") });
   }
 
-  // What waits, by the channel of its target: first the cards that came back with words that were refused, in their order,
-  // then the one that the person chose last. Each message takes the first along.
+  // What waits, by the channel of its target: first the cards that came back with words that were refused, in their
+  // order, then the one that the person chose last. Each message takes the first along.
 
   cards(target) {
     return JSON.parse(kept(`quote ${target}`) ?? "[]");
@@ -134,7 +134,11 @@ export class Quotes {
 
   /** What was to go to a conversation that is gone waits for a new one, where other boundaries are crossed. */
   moveToNew(from, unsent) {
-    const cards = [...unsent.filter(Boolean), ...this.cards(from)].map((card) => ({ ...card, confirm_text: "", returned: true }));
+    const cards = [...unsent.filter(Boolean), ...this.cards(from)].map((card) => ({
+      ...card,
+      confirm_text: "",
+      returned: true,
+    }));
     this.keepCards(from, []);
     this.keepCards("", [...cards, ...this.cards("")]);
   }
@@ -166,7 +170,13 @@ export class Quotes {
       ),
       element(
         "button",
-        { class: "icon-button small", type: "button", title: say("quote_remove"), "aria-label": say("quote_remove"), onclick: () => this.replace(this.channel, card) },
+        {
+          class: "icon-button small",
+          type: "button",
+          title: say("quote_remove"),
+          "aria-label": say("quote_remove"),
+          onclick: () => this.replace(this.channel, card),
+        },
         icon("close"),
       ),
     );

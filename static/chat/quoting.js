@@ -1,6 +1,6 @@
 // How the page quotes: from a message, from a conversation, by the keyboard, and for a page that embeds it.
 
-import { titleOf } from "./conversations.js";
+import { titleOf } from "./conversation_rows.js";
 import { Bridge } from "./embed.js";
 import { offers, quotable } from "./message_actions.js";
 import { isThere, pointerOf, Quotes, toMessage, toWhole } from "./quotes.js";
@@ -103,5 +103,6 @@ async function mustBeThere({ channel, message_id: id }) {
   const named = typeof channel === "string" && /^[a-z0-9]+$/.test(channel);
   if (!named || !(await isThere({ channel }))) throw refusal("not_found");
   if (id === undefined) return;
-  if (!Number.isSafeInteger(id) || id < 1 || !(await isThere({ channel, message_id: id }))) throw refusal("quoted_message_gone");
+  if (!Number.isSafeInteger(id) || id < 1 || !(await isThere({ channel, message_id: id })))
+    throw refusal("quoted_message_gone");
 }

@@ -1,6 +1,10 @@
 // The few things that go over HTTP: what is not an action on a socket, and words too long for a frame.
 
-const cookie = (name) => document.cookie.split("; ").find((part) => part.startsWith(`${name}=`))?.slice(name.length + 1);
+const cookie = (name) =>
+  document.cookie
+    .split("; ")
+    .find((part) => part.startsWith(`${name}=`))
+    ?.slice(name.length + 1);
 
 export class Refused extends Error {
   constructor(status, code, reason) {

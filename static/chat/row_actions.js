@@ -2,7 +2,7 @@
 
 import { copyText } from "./clipboard.js";
 import { newKey } from "./conversation.js";
-import { titleOf } from "./conversations.js";
+import { titleOf } from "./conversation_rows.js";
 import { offers } from "./message_actions.js";
 import { tooLong } from "./sending.js";
 import { say } from "./words.js";
@@ -25,7 +25,8 @@ export function rowActions(page) {
     undoRewind: () => revise("undo-rewind/"),
     answer(call, text) {
       const conversation = page.current();
-      if (conversation && tooLong(conversation.answerFrame(call, text))) return revise("answer/", { call: call.id, text });
+      if (conversation && tooLong(conversation.answerFrame(call, text)))
+        return revise("answer/", { call: call.id, text });
       if (!conversation?.answer(call, text)) page.refuse("failed");
     },
     edit(message) {

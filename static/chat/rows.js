@@ -42,7 +42,12 @@ function assistantRow(message, { actions, known, folded }) {
   const bare = !message.text && !message.thinking && !message.tool_calls.length;
   const node = element(
     "article",
-    { class: bare ? "message from-assistant bare" : "message from-assistant", "data-message": message.id, "data-state": message.state, tabindex: "-1" },
+    {
+      class: bare ? "message from-assistant bare" : "message from-assistant",
+      "data-message": message.id,
+      "data-state": message.state,
+      tabindex: "-1",
+    },
     heading(message),
   );
   if (message.thinking || message.state === "streaming") node.append(thinkingFold(message, known));
@@ -79,7 +84,13 @@ function renewalMark(message, { actions }) {
   const fold = element(
     "details",
     { class: "fold renewal", "data-message": message.id },
-    element("summary", {}, icon("renew"), element("span", {}, message.text), element("span", { class: "show-summary" }, say("summary"))),
+    element(
+      "summary",
+      {},
+      icon("renew"),
+      element("span", {}, message.text),
+      element("span", { class: "show-summary" }, say("summary")),
+    ),
     body,
   );
   fold.addEventListener("toggle", async () => {
@@ -100,7 +111,12 @@ function thinkingFold(message, known) {
   const fold = element(
     "details",
     { class: "fold thinking", hidden: !message.thinking },
-    element("summary", {}, icon("chevron", "chevron"), element("span", { class: "thinking-label" }, say(streaming ? "thinking_now" : "thinking"))),
+    element(
+      "summary",
+      {},
+      icon("chevron", "chevron"),
+      element("span", { class: "thinking-label" }, say(streaming ? "thinking_now" : "thinking")),
+    ),
     text,
   );
   fold.open = known?.node.querySelector("details.thinking")?.open ?? false;
@@ -156,7 +172,12 @@ function dress(body) {
     const language = /language-(\S+)/.exec(pre.firstElementChild?.className ?? "")?.[1] ?? "";
     const button = element(
       "button",
-      { class: "quiet copy-code", type: "button", "data-label": say("copy"), onclick: () => copyBy(button, pre.textContent) },
+      {
+        class: "quiet copy-code",
+        type: "button",
+        "data-label": say("copy"),
+        onclick: () => copyBy(button, pre.textContent),
+      },
       icon("copy"),
       element("span", { class: "label" }, say("copy")),
     );

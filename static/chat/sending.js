@@ -46,7 +46,8 @@ export class Sending {
 
   /** Words that were on their way when the page was loaded anew: the conversation sends what goes over the socket. */
   resume(conversation) {
-    for (const item of conversation.pending) if (tooLong(conversation.frameOf(item))) this.sendByRequest(conversation, item);
+    for (const item of conversation.pending)
+      if (tooLong(conversation.frameOf(item))) this.sendByRequest(conversation, item);
   }
 
   /** Words for a conversation that had not begun when the page went stand on the composer of a new one again. */
@@ -84,7 +85,10 @@ export class Sending {
     item.byRequest = true;
     let refusal = null;
     try {
-      await request(`/api/threads/${conversation.channel}/messages/`, { method: "POST", body: { key, text, ...quoted(quote) } });
+      await request(`/api/threads/${conversation.channel}/messages/`, {
+        method: "POST",
+        body: { key, text, ...quoted(quote) },
+      });
     } catch (error) {
       refusal = error;
       this.onError(error);

@@ -2,7 +2,8 @@
 
 const MAC = /Mac|iP(hone|ad)/.test(navigator.platform);
 
-/** `keys`: {search, create, help, previous(event), next(event), quote, box, stop() -> whether it did, editLast() -> the same}. */
+/** `keys`: {search, create, help, previous(event), next(event), quote, box, stop() -> whether it did, editLast() -> the
+ * same}. */
 export function listen(keys, box) {
   document.addEventListener("keydown", (event) => {
     if (event.isComposing || event.defaultPrevented || document.querySelector("dialog[open]")) return;

@@ -1,6 +1,6 @@
 // Choosing the conversation to quote in: a list that is searched as one types.
 
-import { titleOf } from "./conversations.js";
+import { titleOf } from "./conversation_rows.js";
 import { closeOnBackdrop } from "./dialogs.js";
 import { element, icon } from "./elements.js";
 import { badgesOf } from "./levels.js";
@@ -11,9 +11,9 @@ const SEARCH_DELAY_MS = 150;
 const SHOWN = 40;
 
 /**
- * Calls `accept(channel)` with what the person chose, "" for a new conversation, and closes when that is done: until then
- * nothing else on the page can be written or sent. Resolves to what it resolved to, null when the person thought better
- * of it. `from`: channel of the conversation that is quoted; `here`: whether that may be the target too.
+ * Calls `accept(channel)` with what the person chose, "" for a new conversation, and closes when that is done: until
+ * then nothing else on the page can be written or sent. Resolves to what it resolved to, null when the person thought
+ * better of it. `from`: channel of the conversation that is quoted; `here`: whether that may be the target too.
  */
 export function chooseTarget({ from, here, accept }) {
   return new Promise((resolve, reject) => new Chooser(from, here, accept, resolve, reject));
@@ -46,7 +46,11 @@ class Chooser {
       this.box,
       this.list,
       this.said,
-      element("div", { class: "dialog-buttons" }, element("button", { class: "button", type: "button", onclick: () => this.dialog.close() }, say("cancel"))),
+      element(
+        "div",
+        { class: "dialog-buttons" },
+        element("button", { class: "button", type: "button", onclick: () => this.dialog.close() }, say("cancel")),
+      ),
     );
     this.box.addEventListener("input", () => {
       clearTimeout(this.timer);
@@ -101,7 +105,12 @@ class Chooser {
   }
 
   newOption() {
-    return element("li", { role: "option", "data-channel": "", "aria-selected": "false", class: "new" }, icon("new"), element("span", { class: "name" }, say("untitled")));
+    return element(
+      "li",
+      { role: "option", "data-channel": "", "aria-selected": "false", class: "new" },
+      icon("new"),
+      element("span", { class: "name" }, say("untitled")),
+    );
   }
 
   tell(sentence) {
@@ -113,7 +122,8 @@ class Chooser {
     const last = this.list.children.length - 1;
     const target = { ArrowDown: Math.min(this.active + 1, last), ArrowUp: Math.max(this.active - 1, 0) }[event.key];
     if (target !== undefined) this.activate(target);
-    else if (event.key === "Enter" && !event.isComposing && this.list.children[this.active]) this.take(this.list.children[this.active]);
+    else if (event.key === "Enter" && !event.isComposing && this.list.children[this.active])
+      this.take(this.list.children[this.active]);
     else return;
     event.preventDefault();
   }

@@ -49,20 +49,28 @@ export class Timeline {
       else used.rows.add(first.id);
       nodes.push(first.superseded ? this.fold(part) : this.row(first, view, first === last));
     }
-    for (const [name, ids] of Object.entries(used)) for (const id of [...this[name].keys()]) if (!ids.has(id)) this[name].delete(id);
+    for (const [name, ids] of Object.entries(used))
+      for (const id of [...this[name].keys()]) if (!ids.has(id)) this[name].delete(id);
     this.offerUndo(view);
-    this.root.dataset.rests = String(view.thread?.state === "idle" && view.thread.status === "active" && !view.turn && !view.queued.length);
+    this.root.dataset.rests = String(
+      view.thread?.state === "idle" && view.thread.status === "active" && !view.turn && !view.queued.length,
+    );
     if (working(view)) nodes.push(this.workingSign());
     nodes.push(...this.words(view.queued, pending), this.edge("later", view.has_later, loading));
     reconcile(this.root, nodes.filter(Boolean));
     // Words in place of others that were begun before this row was drawn, here or in another life of the page.
-    for (const message of this.built) if (message.role === "user" && isEdited(message)) this.edit(message, { focus: false });
+    for (const message of this.built)
+      if (message.role === "user" && isEdited(message)) this.edit(message, { focus: false });
   }
 
   edge(name, there, loading) {
     if (!there) return null;
     const known = `${name}Edge`;
-    this[known] ??= element("button", { class: "button timeline-edge", type: "button", onclick: () => this.actions[name]() });
+    this[known] ??= element("button", {
+      class: "button timeline-edge",
+      type: "button",
+      onclick: () => this.actions[name](),
+    });
     this[known].textContent = say(loading ? "loading_messages" : `${name}_messages`);
     this[known].toggleAttribute("aria-busy", loading);
     return this[known];
@@ -114,7 +122,10 @@ export class Timeline {
   /** The newest rewind can be undone, where what it left behind is shown. */
   offerUndo(view) {
     const candidates = [...this.folds].filter(([first]) => typeof view.rewound === "number" && first <= view.rewound);
-    const chosen = candidates.length && !view.turn && view.thread?.status === "active" ? Math.max(...candidates.map(([first]) => first)) : null;
+    const chosen =
+      candidates.length && !view.turn && view.thread?.status === "active"
+        ? Math.max(...candidates.map(([first]) => first))
+        : null;
     for (const [first, { node }] of this.folds) node.querySelector(".undo-rewind").hidden = first !== chosen;
   }
 
@@ -153,7 +164,13 @@ export class Timeline {
   words(queued, pending) {
     const known = new Set(queued.map((item) => item.key));
     const rows = [
-      ...queued.map((item) => ({ key: item.key || `item ${item.id}`, text: item.text, quote: item.quote, fate: "queued", item })),
+      ...queued.map((item) => ({
+        key: item.key || `item ${item.id}`,
+        text: item.text,
+        quote: item.quote,
+        fate: "queued",
+        item,
+      })),
       ...pending.filter((item) => !known.has(item.key)).map((item) => ({ ...item, fate: "sending" })),
     ];
     const nodes = rows.map((row) => {
@@ -170,7 +187,12 @@ export class Timeline {
 
   waitingRow({ key, text, quote, fate, item }) {
     const takeBack = item
-      ? element("button", { class: "quiet take-back", type: "button", onclick: () => this.actions.takeBack(item) }, icon("undo"), say("take_back"))
+      ? element(
+          "button",
+          { class: "quiet take-back", type: "button", onclick: () => this.actions.takeBack(item) },
+          icon("undo"),
+          say("take_back"),
+        )
       : "";
     return element(
       "article",

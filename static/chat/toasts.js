@@ -14,22 +14,37 @@ export class Toasts {
   }
 
   /**
-   * `undo`: called when the person takes it back. With `focus` the button is under the reader's fingers at once. What is
-   * said `about` a thing (its name) takes the place of what was said about it before; so does what is about nothing.
+   * `undo`: called when the person takes it back. With `focus` the button is under the reader's fingers at once. What
+   * is said `about` a thing (its name) takes the place of what was said about it before; so does what is about nothing.
    */
   show(text, { undo, focus = false, about = "" } = {}) {
     for (const old of this.shown.filter((toast) => toast.about === about)) this.hide(old, { refocus: false });
     while (this.shown.length >= SHOWN_MAX) this.hide(this.shown[0], { refocus: false });
     const toast = { about };
     const button = undo
-      ? element("button", { class: "button undo", type: "button", onclick: () => { this.hide(toast); undo(); } }, say("undo"))
+      ? element(
+          "button",
+          {
+            class: "button undo",
+            type: "button",
+            onclick: () => {
+              this.hide(toast);
+              undo();
+            },
+          },
+          say("undo"),
+        )
       : null;
     toast.node = element(
       "div",
       { class: "toast" },
       element("span", {}, text),
       button,
-      element("button", { class: "icon-button", type: "button", "aria-label": say("dismiss"), onclick: () => this.hide(toast) }, icon("close")),
+      element(
+        "button",
+        { class: "icon-button", type: "button", "aria-label": say("dismiss"), onclick: () => this.hide(toast) },
+        icon("close"),
+      ),
     );
     this.shown.push(toast);
     this.place.append(toast.node);

@@ -67,6 +67,10 @@ export class Walker {
     const byKeyboard = event.clientX === 0 && event.clientY === 0;
     const box = node.getBoundingClientRect();
     const inside = event.clientY >= box.top && event.clientY <= box.bottom;
-    this.onMenu(Number(node.dataset.message), node, byKeyboard || !inside ? node : { x: event.clientX, y: event.clientY });
+    this.onMenu(
+      Number(node.dataset.message),
+      node,
+      byKeyboard || !inside ? node : { x: event.clientX, y: event.clientY },
+    );
   }
 }

@@ -1,6 +1,6 @@
 // What a person does to a whole conversation: rename, archive, restore, branch, delete, and take that back.
 
-import { titleOf } from "./conversations.js";
+import { titleOf } from "./conversation_rows.js";
 import { askForLine } from "./dialogs.js";
 import { showMenu } from "./menu.js";
 import { quotable } from "./message_actions.js";
@@ -10,7 +10,8 @@ import { say } from "./words.js";
 const TITLE_MAX_CHARS = 200;
 
 export class WholeConversation {
-  /** `onGone(channel)`, `onBack(thread)`, `onChanged(thread)`, `onQuote(thread)`, `onLevel(thread)`, `onError(error)`. */
+  /** `onGone(channel)`, `onBack(thread)`, `onChanged(thread)`, `onQuote(thread)`, `onLevel(thread)`, `onError(error)`.
+   * */
   constructor({ toasts, onGone, onBack, onChanged, onQuote, onLevel, onError }) {
     Object.assign(this, { toasts, onGone, onBack, onChanged, onQuote, onLevel, onError });
   }
@@ -23,8 +24,15 @@ export class WholeConversation {
         { label: say("rename"), icon: "edit", action: () => this.rename(thread) },
         quotable(thread) && { label: say("quote_whole"), icon: "quote", action: () => this.onQuote(thread) },
         !main && { label: say("level_menu"), icon: "level", action: () => this.onLevel(thread) },
-        !main && thread.status !== "ended" && { label: say(archived ? "restore" : "archive"), icon: archived ? "undo" : "archive", action: () => this.archive(thread, !archived) },
-        ...(main ? [] : [null, { label: say("delete"), icon: "delete", danger: true, action: () => this.delete(thread) }]),
+        !main &&
+          thread.status !== "ended" && {
+            label: say(archived ? "restore" : "archive"),
+            icon: archived ? "undo" : "archive",
+            action: () => this.archive(thread, !archived),
+          },
+        ...(main
+          ? []
+          : [null, { label: say("delete"), icon: "delete", danger: true, action: () => this.delete(thread) }]),
       ].filter((item) => item !== false),
       { at, from, label: say("conversation_actions") },
     );
@@ -56,7 +64,11 @@ export class WholeConversation {
   async delete(thread) {
     await this.tell(thread, "", { method: "DELETE" }, (view) => {
       this.onGone(view, { kept: false });
-      this.toasts.show(say("deleted_toast", { title: titleOf(view) }), { undo: () => this.undelete(view), focus: true, about: view.channel });
+      this.toasts.show(say("deleted_toast", { title: titleOf(view) }), {
+        undo: () => this.undelete(view),
+        focus: true,
+        about: view.channel,
+      });
     });
   }
 

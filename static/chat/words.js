@@ -30,13 +30,16 @@ function format(options) {
 }
 
 export const number = (value) => new Intl.NumberFormat(locale).format(value);
-export const percent = (share) => new Intl.NumberFormat(locale, { style: "percent", maximumFractionDigits: 0 }).format(share);
+export const percent = (share) =>
+  new Intl.NumberFormat(locale, { style: "percent", maximumFractionDigits: 0 }).format(share);
 
 /** Dollars, with as many digits as a small sum needs to be more than nothing. */
 export function money(value) {
   const sum = Number(value);
   const digits = sum === 0 || sum >= 1 ? 2 : Math.min(Math.max(2, 1 - Math.floor(Math.log10(sum))), 6);
-  return new Intl.NumberFormat(locale, { style: "currency", currency: "USD", maximumFractionDigits: digits }).format(sum);
+  return new Intl.NumberFormat(locale, { style: "currency", currency: "USD", maximumFractionDigits: digits }).format(
+    sum,
+  );
 }
 
 export const timeOfDay = (date) => format({ hour: "2-digit", minute: "2-digit" }).format(date);
@@ -59,5 +62,7 @@ export function dayName(date) {
   if (ago === 0) return say("today");
   if (ago === 1) return say("yesterday");
   const thisYear = ago < 300;
-  return format({ weekday: "long", day: "numeric", month: "long", ...(thisYear ? {} : { year: "numeric" }) }).format(date);
+  return format({ weekday: "long", day: "numeric", month: "long", ...(thisYear ? {} : { year: "numeric" }) }).format(
+    date,
+  );
 }

@@ -25,7 +25,9 @@ function startReview() {
       return;
     }
     if (key.length !== 1) return;
-    const button = [...form.querySelectorAll("button[data-keys]:enabled")].find((one) => one.dataset.keys.includes(key));
+    const button = [...form.querySelectorAll("button[data-keys]:enabled")].find((one) =>
+      one.dataset.keys.includes(key),
+    );
     if (!button) return;
     event.preventDefault();
     button.click();

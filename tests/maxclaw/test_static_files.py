@@ -5,6 +5,7 @@ from pathlib import Path
 
 from asgiref.sync import async_to_sync
 from asgiref.testing import ApplicationCommunicator
+from django.conf import settings
 from django.contrib.staticfiles import finders
 from django.core.asgi import get_asgi_application
 from django.test import Client
@@ -41,3 +42,11 @@ def test_a_static_file_is_sent_a_piece_at_a_time():
 def test_a_static_file_is_sent_by_a_server_that_waits_too():
     content = Path(finders.find("chat/alerts.js")).read_bytes()
     assert Client().get("/static/chat/alerts.js").getvalue() == content
+
+
+def test_scripts_of_ours_stay_short():
+    """As Python's do, which the linter sees to."""
+    for file in (settings.BASE_DIR / "static").rglob("*.js"):
+        lines = file.read_text().split("\n")
+        assert max(map(len, lines)) <= 120, file
+        assert len(lines) <= 420, file

@@ -49,13 +49,14 @@ def test_the_page_holds_what_the_database_holds_however_often_its_socket_dies(se
     emulator.answer(emulated.text(text), pace="10:60")
     page.locator("#words-box").fill("Talk")
     page.keyboard.press("Enter")
-    killed = 0
+    killed = grew = 0
     deadline = time.monotonic() + 60
     while killed < KILLS and time.monotonic() < deadline:
         if shown(page) < offsets[killed] and answers(page).count() == 0:
             page.wait_for_timeout(10)
             continue
         before = page.evaluate("sockets")
+        grew += Message.objects.filter(role="assistant", meta__state="streaming").exists()
         server.kill_sockets()
         killed += 1
         while page.evaluate("sockets") == before:
@@ -65,6 +66,7 @@ def test_the_page_holds_what_the_database_holds_however_often_its_socket_dies(se
             page.wait_for_timeout(5)
         expect(page.locator("#connection")).to_have_attribute("data-state", "connected")
     assert killed == KILLS
+    assert grew > KILLS // 2, "most of them were to strike while the answer grew"
     expect(answers(page)).to_have_text([text])
     assert Message.objects.get(role="assistant").text == text
     expect(page.locator("#stop")).to_be_hidden()
