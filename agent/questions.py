@@ -1,5 +1,6 @@
 """Question cards: a tool call whose result is the user's to give. While one is open the turn waits, without a lease."""
 
+import functools
 from typing import Any
 
 from django.db import transaction
@@ -14,7 +15,7 @@ from agent.frames import turn_view
 from agent.models import InboxItem, TaskFrame, ToolCall
 from agent.projection import thread_view, tool_view
 from agent.refusals import Refused
-from agent.tool_results import store_result
+from agent.tool_results import share_of_card, store_result
 from maxclaw import clock
 from threads.models import Generation, Message, Thread
 from threads.transcript import live_generation
@@ -29,7 +30,6 @@ def answer_question(user: User, channel: str, call_id: int, text: Any) -> ToolCa
     """
     text = speaking.checked_text(text)
     thread = speaking.open_thread(user, channel)
-    speaking.check_size(text, thread)
     with transaction.atomic():
         thread = speaking.locked(thread)
         call = open_questions(thread).filter(pk=call_id if isinstance(call_id, int) else 0).first()
@@ -41,7 +41,8 @@ def answer_question(user: User, channel: str, call_id: int, text: Any) -> ToolCa
 
 
 def take_words_as_answer(thread: Thread, item: InboxItem) -> bool:
-    """Words typed while a card is open answer the oldest open card. The thread is locked. False: no card is open."""
+    """Words typed while a card is open answer the oldest open card. The thread is locked. False: no card is open.
+    Raises Refused as an answer does."""
     call = open_questions(thread).first()
     if call is None:
         return False
@@ -61,8 +62,9 @@ def open_questions(thread: Thread) -> QuerySet[ToolCall]:
 
 
 def _store_answer(thread: Thread, call: ToolCall, text: str) -> Message:
+    # A person's words go out whole or not at all, where a tool's are shortened to what the round has left.
+    speaking.check_size(text, thread, functools.partial(share_of_card, call))
     generation: Generation = live_generation(thread)
-    # A person's words go out whole: they are bounded as a message is, and not by what the round's tools left them.
     result = store_result(thread, generation, call, text, status=ToolCall.Status.DONE)
     events: list[Event] = [("tool", {"message": call.message_id, "call": tool_view(call, result)})]
     # While the rest of the round still runs, its turn holds the thread and looks for open cards itself.

@@ -12,6 +12,7 @@ from accounts.models import User
 from agent.bell import ring
 from agent.refusals import Refused
 from llm import router
+from llm.catalog import Model
 from llm.estimates import MOST_TOKENS_PER_CHAR, estimate_tokens
 from maxclaw.text import visible
 from threads.access import NoSuchThread, access_thread, lock_own_thread
@@ -36,13 +37,18 @@ def checked_text(text: Any) -> str:
     return visible(text)
 
 
-def check_size(text: str, thread: Thread) -> None:
-    """Refuse words that alone would take more than 0.4 of the model's context budget, by estimate."""
+def message_share(model: Model) -> int:
+    """How many tokens the words of one message may have."""
+    return int(model.context_budget * MESSAGE_BUDGET_SHARE)
+
+
+def check_size(text: str, thread: Thread, share: Callable[[Model], int] = message_share) -> None:
+    """Refuse words that alone would take more tokens of the model's context budget, by estimate, than `share` says."""
     try:
         model = router.candidates("main", thread.category, thread.model)[0]
     except router.NoModelForCategory as error:
         raise Refused("no-model", str(error)) from None
-    limit = int(model.context_budget * MESSAGE_BUDGET_SHARE)
+    limit = share(model)
     if len(text) * MOST_TOKENS_PER_CHAR <= limit:
         return
     tokens = estimate_tokens(text, model)

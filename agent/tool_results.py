@@ -16,7 +16,6 @@ from threads.models import Generation, Message, Thread
 from threads.transcript import append
 
 ROUND_BUDGET_SHARE = 0.4  # the results of one round together
-SHORTEST_WINDOW_CHARS = 200
 
 
 def store_result(
@@ -60,6 +59,23 @@ def store_result(
     return result
 
 
+def round_tokens(model: Model) -> int:
+    """How many tokens the results of one round may have together, by estimate."""
+    return int(model.context_budget * ROUND_BUDGET_SHARE)
+
+
+def share_of_card(call: ToolCall, model: Model) -> int:
+    """How many tokens the answer to an open card may have: what the other results of its round leave, in even parts for
+    the cards that wait; while some of them are still to come, an even part of the whole, which the round keeps free."""
+    calls = list(ToolCall.objects.filter(message_id=call.message_id).select_related("result"))
+    even = round_tokens(model) // len(calls)
+    if any(other.status in (ToolCall.Status.PENDING, ToolCall.Status.RUNNING) for other in calls):
+        return even
+    waiting = sum(other.status == ToolCall.Status.WAITING for other in calls)
+    taken = sum(estimate_tokens(other.result.wire or "", model) for other in calls if other.result is not None)
+    return max((round_tokens(model) - taken) // max(waiting, 1), even)
+
+
 def result_wire(call_id: str, text: str, is_error: bool) -> str:
     """The exact JSON of a tool result's content blocks."""
     # The API refuses blank text blocks, so blank output is said in words.
@@ -71,7 +87,8 @@ def result_wire(call_id: str, text: str, is_error: bool) -> str:
 
 
 def shortened(text: str, allowance_tokens: int, model: Model | None, message_id: int) -> str:
-    """Head and tail of `text` within the allowance, cut between grapheme clusters, naming the message that has all."""
+    """Head and tail of `text` within the allowance, cut between grapheme clusters, naming the message that has all. An
+    allowance that is too small even to say so leaves that message's id."""
 
     def gap(left_out: int) -> str:
         whole = f"the whole result is message m:{message_id}"
@@ -79,12 +96,15 @@ def shortened(text: str, allowance_tokens: int, model: Model | None, message_id:
 
     max_chars = len(text)
     for _attempt in range(8):
-        tokens = estimate_tokens(head_and_tail(text, max_chars, gap), model)
+        shown = head_and_tail(text, max_chars, gap)
+        tokens = estimate_tokens(shown, model)
         if tokens <= allowance_tokens:
-            break
+            return shown
         # Scripts mix unevenly, so aim a little low and look again.
-        max_chars = max(int(max_chars * allowance_tokens / tokens * 0.95), SHORTEST_WINDOW_CHARS)
-    return head_and_tail(text, max_chars, gap)
+        max_chars = int(max_chars * allowance_tokens / tokens * 0.95)
+        if max_chars <= len(gap(len(text))):
+            break
+    return f"[m:{message_id}]"
 
 
 def open_calls(thread: Thread) -> list[ToolCall]:

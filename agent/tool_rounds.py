@@ -14,7 +14,7 @@ from agent.models import ToolCall
 from agent.policy import SHADOW_TOOL, Policy
 from agent.projection import tool_view
 from agent.registry import Tool, ToolContext, ToolOutput, WaitForUser, get
-from agent.tool_results import ROUND_BUDGET_SHARE, mark_running, store_result
+from agent.tool_results import mark_running, round_tokens, store_result
 from agent.tool_running import run_tool
 from llm.catalog import Model
 from llm.estimates import estimate_tokens
@@ -52,7 +52,7 @@ class Round:
     ) -> None:
         self.holding, self.model = holding, model
         self.planned = [self._plan(call, bad_calls, policy) for call in calls]
-        self.left_tokens = int(model.context_budget * ROUND_BUDGET_SHARE)
+        self.left_tokens = round_tokens(model)
         self.left_calls = len(calls)
 
     async def run(self) -> RoundResult:
@@ -146,6 +146,8 @@ class Round:
             thread = lock_thread(self.holding.thread_id, self.holding.token)
             call.status = ToolCall.Status.WAITING
             call.save(update_fields=["status"])
+            # Kept free for the answer (`share_of_card`), whose words cannot be shortened.
+            self.left_tokens -= self.left_tokens // max(self.left_calls, 1)
             self.left_calls -= 1
             emit_all(thread.pk, thread.owner_id, [("tool", {"message": call.message_id, "call": tool_view(call)})])
 

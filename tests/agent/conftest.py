@@ -62,3 +62,21 @@ def run(tmp_path, alice, capsys):
         return out.getvalue(), err.getvalue().replace(str(file), "FILE")
 
     return call
+
+
+@pytest.fixture
+def echo_tool():
+    """A tool that says its words back."""
+    from agent.registry import ToolContext, ToolOutput, tool, unregister
+
+    @tool(
+        name="echo",
+        description="Says it back.",
+        parameters={"type": "object", "properties": {"words": {"type": "string"}}, "required": ["words"]},
+        parallel_safe=True,
+    )
+    def echo(_context: ToolContext, arguments: dict) -> ToolOutput:
+        return ToolOutput(arguments["words"])
+
+    yield
+    unregister("echo")

@@ -6,8 +6,7 @@ import threading
 import pytest
 from asgiref.sync import async_to_sync
 
-from agent.models import InboxItem, ToolCall
-from agent.refusals import Refused
+from agent.models import ToolCall
 from agent.registry import ToolContext, ToolOutput, tool, unregister
 from llm.emulator.client import text, tool_use
 from tests.agent.world import running_world
@@ -99,35 +98,3 @@ def test_tools_that_are_not_run_one_after_the_other_in_the_order_of_their_calls(
     play(emulator, alice, 2)
     first, second = ToolCall.objects.order_by("id").values_list("id", flat=True)
     assert steps == [("begins", first), ("ends", first), ("begins", second), ("ends", second)]
-
-
-LONG = "word " * 8_000  # about 10,000 tokens, where the budget of 16,000 gives a message 6,400
-
-
-def test_words_that_would_take_more_than_their_share_of_the_budget_are_refused_whole(emulator, alice, small_budget):
-    async def run():
-        async with running_world(emulator) as world:
-            thread = await world.new_thread(alice)
-            with pytest.raises(Refused, match="at most 6,400 at once") as refused:
-                await world.say(thread, LONG)
-            return refused.value.code
-
-    assert async_to_sync(run)() == "too-long"
-    assert not InboxItem.objects.exists() and not Message.objects.exists()
-
-
-def test_so_is_the_answer_to_a_card_which_stays_open(emulator, alice, small_budget):
-    emulator.answer(tool_use("ask_user_question", {"question": "Tea or coffee?"}))
-
-    async def run():
-        async with running_world(emulator) as world:
-            thread = await world.new_thread(alice)
-            await world.ask(thread, "Make me something")
-            call = await world.until(lambda: ToolCall.objects.filter(status="waiting").first())
-            with pytest.raises(Refused, match="at most 6,400 at once") as refused:
-                await world.answer(thread, call, LONG)
-            return refused.value.code
-
-    assert async_to_sync(run)() == "too-long"
-    assert ToolCall.objects.get().status == ToolCall.Status.WAITING
-    assert not Message.objects.filter(role="tool").exists()

@@ -18,21 +18,6 @@ from threads.verification import verify_thread
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
-@pytest.fixture
-def echo_tool():
-    @tool(
-        name="echo",
-        description="Says it back.",
-        parameters={"type": "object", "properties": {"words": {"type": "string"}}, "required": ["words"]},
-        parallel_safe=True,
-    )
-    def echo(_context: ToolContext, arguments: dict) -> ToolOutput:
-        return ToolOutput(arguments["words"])
-
-    yield
-    unregister("echo")
-
-
 def play(emulator, scenario):
     async def run():
         async with running_world(emulator) as world:
@@ -297,31 +282,6 @@ def test_a_task_works_apart_and_its_result_arrives_in_the_thread_that_asked(emul
     task = thread.children.get()
     assert (task.kind, task.owner_id) == ("task", alice.pk)
     assert InboxItem.objects.filter(thread=thread, source=f"task/{task.channel}").count() == 1
-
-
-def test_one_rounds_results_take_at_most_their_share_of_the_budget(emulator, alice, echo_tool):
-    from llm import catalog
-    from llm.estimates import estimate_tokens
-
-    long = "line of output\n" * 20_000
-    emulator.answer(
-        tool_use("echo", {"words": long}), tool_use("echo", {"words": long}), tool_use("echo", {"words": "x"})
-    )
-    emulator.answer(text("Long."))
-
-    async def scenario(world):
-        return await world.ask(await world.new_thread(alice), "Flood me")
-
-    rows = [row for row in play(emulator, scenario) if row.role == "tool"]
-    model = catalog.get("emulator-main")
-    sent = [json.loads(row.wire)[0]["content"] for row in rows]
-    words = [content if isinstance(content, str) else content[0]["text"] for content in sent]
-    assert sum(estimate_tokens(said, model) for said in words) <= 0.4 * model.context_budget
-    for row in rows:
-        if row.text != "x":
-            assert row.text == long
-            assert f"m:{row.pk}" in row.wire
-            assert "left out" in row.wire
 
 
 def test_signals_say_that_the_user_spoke_and_that_the_thread_came_to_rest(emulator, alice):
