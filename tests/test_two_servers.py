@@ -32,7 +32,7 @@ from threads.verification import verify_thread
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.processes, pytest.mark.timeout(300)]
 
-USERS, HURRIED_USERS, MESSAGES = 50, 15, 10
+USERS, HURRIED_USERS, MESSAGES = 50, 5, 10
 WAIT_SECONDS = 120
 
 
@@ -43,8 +43,8 @@ def free_port() -> int:
 
 
 @contextlib.contextmanager
-def two_servers(emulator_url, lease_seconds=900):
-    """Two web processes and two clusters; yields {process id: port}. Only rings can have done what they show: polling
+def two_servers(emulator_url, lease_seconds=900, clusters=2):
+    """Two web processes and as many clusters; yields {process id: port}. Only rings can have done what they show: polling
     is an hour off, and a lease is renewed too late for a test to wait for it."""
     environment = {
         **os.environ,
@@ -56,7 +56,6 @@ def two_servers(emulator_url, lease_seconds=900):
         "MAXCLAW_POLL_SECONDS": "3600",
         "MAXCLAW_LEASE_SECONDS": str(lease_seconds),
         "MAXCLAW_LEASE_RENEW_SECONDS": str(lease_seconds // 2),
-        "MAXCLAW_DEBUG": "1",
     }
     ports: dict[int, int] = {}
     processes = []
@@ -68,7 +67,7 @@ def two_servers(emulator_url, lease_seconds=900):
             web = {**environment, "MAXCLAW_ROLE": "web"}
             processes.append(spawn([*command, "--log-level", "warning", "--lifespan", "on"], environment=web))
             ports[processes[-1].pid] = port
-        for _cluster in range(2):
+        for _cluster in range(clusters):
             worker = {**environment, "MAXCLAW_ROLE": "worker", "MAXCLAW_SUPERVISOR": str(os.getpid())}
             processes.append(spawn([sys.executable, "manage.py", "qcluster"], environment=worker))
         for port in ports.values():
@@ -257,7 +256,7 @@ def test_a_server_killed_in_the_middle_of_an_answer_leaves_the_next_message_to_t
     with running_emulator() as emulator:
         emulator.answer(text("one two three four"), hold="held")
         emulator.answer(text("Here again."))
-        with two_servers(emulator.base_url, lease_seconds=2) as ports:
+        with two_servers(emulator.base_url, lease_seconds=2, clusters=0) as ports:
             async_to_sync(scenario)(emulator, ports)
     rows = list(Message.objects.filter(thread=thread).order_by("id"))
     assert [row.text for row in rows if row.role == "user"] == ["Count", "Still there?"]
@@ -289,7 +288,7 @@ def test_stop_pressed_on_one_server_ends_a_turn_of_the_other(alice):
 
     with running_emulator() as emulator:
         emulator.answer(text("one two three four"), times=-1, hold="held")
-        with two_servers(emulator.base_url) as ports:
+        with two_servers(emulator.base_url, clusters=0) as ports:
             async_to_sync(scenario)(emulator, ports)
     assert list(TaskFrame.objects.order_by("id").values_list("end_reason", flat=True)) == ["stopped"]
     assert Thread.objects.get(pk=thread.pk).state == "idle"
