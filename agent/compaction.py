@@ -35,7 +35,7 @@ from threads.transcript import ThreadGone, live_generation, lock_thread
 THRESHOLD_SHARE = 0.7  # of the budget, at a turn boundary
 IDLE_SHARE = 0.35  # of the budget, on a thread that rests
 IDLE_BEFORE_EXPIRY = timedelta(seconds=120)
-WORTHWHILE_SHARE = 0.2  # of the budget, outside the opening: less would be cut again and again for nothing
+WORTHWHILE_SHARE = 0.2  # of the budget, outside header and opening: less would be cut again and again for nothing
 
 
 def over_threshold(generation: Generation, live_tokens: int, model: Model) -> bool:
@@ -45,8 +45,9 @@ def over_threshold(generation: Generation, live_tokens: int, model: Model) -> bo
 
 
 def worthwhile(generation: Generation, live_tokens: int, model: Model) -> bool:
-    """Whether a new generation would be notably smaller: what the opening takes stays."""
-    fixed = estimate_tokens(generation.opening or "", model)
+    """Whether a new generation would be notably smaller: what the header and the opening take stays."""
+    header = generation.header.text if generation.header is not None else ""
+    fixed = estimate_tokens(header + (generation.opening or ""), model)
     return live_tokens - fixed > WORTHWHILE_SHARE * model.context_budget
 
 
@@ -133,7 +134,8 @@ def idle_due(now: datetime) -> list[int]:
     )
     newest_id = Subquery(newest.filter(input_tokens__isnull=False).values("pk")[:1])
     due = []
-    for generation in resting.annotate(newest_call=newest_id).filter(newest_call__isnull=False):
+    resting = resting.select_related("header").annotate(newest_call=newest_id)
+    for generation in resting.filter(newest_call__isnull=False):
         call = ModelCall.objects.get(pk=generation.newest_call)
         model = catalog.load_catalog().models.get(call.model)
         tokens = meter.live_tokens(call)

@@ -16,6 +16,7 @@ from maxclaw import clock
 from maxclaw.database_threads import in_database
 from tests.agent.renewing import ASKED, LONG, compactions, fill, generations, play, summary_text
 from tests.threads.records import say
+from threads.lifecycle import create_thread
 from threads.models import Generation, Message
 from threads.verification import verify_thread
 
@@ -119,6 +120,29 @@ def test_a_summary_that_lacks_a_section_is_asked_for_once_more(emulator, alice, 
     thread = play(emulator, scenario)
     assert "The garden" in generations(thread)[0].summary
     assert "lacked section 2, 3" in json.dumps(emulator.bodies()[-1]["messages"][-1])
+
+
+def test_what_a_summary_says_is_looked_up_before_it_is_kept(emulator, alice):
+    """Ids of another conversation, and words that the user never wrote, reach neither the record nor the opening."""
+    elsewhere = say(create_thread(alice), "user", "Said in another conversation")
+    emulator.answer(text("Fine."))
+
+    async def scenario(world):
+        thread = await world.new_thread(alice)
+        rows = await world.ask(thread, "Keep the garden. Use short words.")
+        own = f'- "Use short words" (m:{rows[0].pk})\n- "Cut down all trees" (m:{rows[0].pk})'
+        made = summary_text(s2=own, s4=f"- The garden stands (m:{rows[0].pk}), (m:{elsewhere.pk})")
+        emulator.answer(text(made), match=ASKED)
+        await in_database(renewal.request, alice, thread.channel)
+        await world.until(lambda: Generation.objects.filter(thread=thread, ordinal=2).exists())
+        await world.rest(thread)
+        return thread, rows[0].pk
+
+    thread, own_id = play(emulator, scenario)
+    first, second = generations(thread)
+    for kept in (first.summary, second.opening):
+        assert f"The garden stands (m:{own_id})" in kept and "Use short words" in kept
+        assert f"m:{elsewhere.pk}" not in kept and "Cut down all trees" not in kept
 
 
 def refuse_tool_calls(emulator):
@@ -307,8 +331,6 @@ def test_the_command_says_whether_the_context_was_renewed(emulator, alice):
 
 
 def test_a_stranger_cannot_ask_for_it(alice, bob, emulator):
-    from threads.lifecycle import create_thread
-
     thread = create_thread(alice)
     with pytest.raises(Refused) as refused:
         renewal.request(bob, thread.channel)

@@ -2,6 +2,7 @@
 
 import pytest
 
+from agent import compaction, meter
 from agent.models import TaskFrame
 from llm.emulator.client import text
 from llm.models import ModelCall
@@ -28,6 +29,24 @@ def test_an_opening_larger_than_the_budget_gives_one_clear_error_and_no_call(emu
     assert TaskFrame.objects.get().end_reason == "context-full"
     assert not emulator.requests(path="/v1/messages")
     assert not ModelCall.objects.exists()
+
+
+def test_an_opening_that_fills_most_of_the_budget_is_not_renewed_after_each_turn(emulator, alice, small_budget):
+    emulator.answer(text("Yes."), times=-1)
+
+    async def scenario(world):
+        thread = await world.new_thread(alice)
+        before = LONG[: len(LONG) * 2 // 3]
+        await in_database(Generation.objects.filter(thread=thread).update, summary_before=before)
+        for number in range(3):
+            await world.ask(thread, f"Short {number}. " + "Some words. " * 50)
+        return thread
+
+    thread = play(emulator, scenario)
+    calls = ModelCall.objects.filter(thread_id=thread.pk)
+    assert all(meter.live_tokens(call) > compaction.THRESHOLD_SHARE * 16_000 for call in calls)
+    assert calls.count() == 3
+    assert Generation.objects.get(thread=thread).ended is None
 
 
 @pytest.mark.parametrize("counts", [True, False])

@@ -14,6 +14,7 @@ from llm import embedding
 from maxclaw import clock
 from memory import embedding_work, meaning_range, searching
 from memory.meaning_search import meaning_search, needles_of
+from memory.merging import LITERAL_HEADING, OTHER_HEADING
 from memory.models import MessageChunk
 from memory.query_vectors import compared
 from tests.threads.conversation import Conversation
@@ -23,6 +24,7 @@ from tests.threads.test_verification import STEP, take_step
 from threads.copying import fork, rewind, undo_rewind
 from threads.history import SEARCH_RESULT_MAX_CHARS, HistoryRefused
 from threads.literal_search import literal_search
+from threads.literal_windows import LITERAL_MAX_CHARS
 from threads.models import Message, Thread
 from threads.visibility import Viewer
 
@@ -267,10 +269,13 @@ def test_120_large_results_give_a_bounded_result(alice):
     for number in range(120):
         call_tool(thread, f"toolu_{number}")
         give_result(thread, f"toolu_{number}", text=f"{filling} needle {number} {filling}")
-    text = search(Viewer.of_thread(thread), "needle", thread.channel).text
-    assert len(text) <= SEARCH_RESULT_MAX_CHARS
-    assert "x" * 801 not in text
-    assert "more hits are not shown" in text
+    result = search(Viewer.of_thread(thread), "needle", thread.channel)
+    assert len(result.text) <= SEARCH_RESULT_MAX_CHARS
+    assert "x" * 801 not in result.text
+    shown = {hit.message_id for hit in result.literal}
+    assert shown and f"\n{120 - len(shown)} more hits are not shown. Narrow the query" in result.text
+    literal = result.text.partition(OTHER_HEADING)[0].partition(LITERAL_HEADING)[2].strip()
+    assert len(literal) <= LITERAL_MAX_CHARS
 
 
 def test_needles_are_in_every_form_of_a_word():
