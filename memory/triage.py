@@ -3,7 +3,8 @@ the person's own words are looked for.
 
 - Out of scope: retired, and no evidence is looked for.
 - A pointer: left and counted, until a read-only tool finds its document.
-- The person's own words found again as a whole sentence of theirs: a new fact, max-stated, supersedes the old one.
+- The person's own words found again as a whole sentence of theirs, about them or about what happened: a new fact,
+  max-stated, supersedes the old one.
 - Anything else stays as it is, and is looked for again the next time: by its words, not by a model.
 
 Each page is one transaction, so it can be stopped at any time and run again.
@@ -173,7 +174,7 @@ def _carry_out(
                 report.retired += 1
             elif judged == POINTER or fact.kind == Fact.Kind.POINTER:
                 report.pointers += 1
-            elif fact.kind == Fact.Kind.ABOUT_USER and _restate(owner, fact):
+            elif _restate(owner, fact):
                 report.restated += 1
             else:
                 report.left += 1

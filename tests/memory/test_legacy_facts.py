@@ -132,6 +132,20 @@ def test_triage_retires_rewrites_and_leaves_and_the_second_time_changes_nothing(
     assert [list(model.objects.order_by("pk").values()) for model in (Fact, FactEvidence, FactLog, ModelCall)] == before
 
 
+def test_an_event_that_the_person_told_is_proved_by_their_words_and_one_that_nobody_told_is_not(emulator, alice):
+    told, untold = "We refused plan A because of the noise.", "We refused plan B because of the price."
+    imported(alice, told, untold, kind="event", created="2023-05-08T13:56:00Z")
+    thread = thread_of(alice)
+    said, _answer = exchange(thread, f"Plan A is gone. {told}", untold)
+    report = run_triage(alice)
+    assert (report.seen, report.restated, report.left, report.unjudged) == (2, 1, 1, 0)
+    new = Fact.objects.get(legacy=False)
+    assert (new.text, new.kind, new.aspect) == (told, "event", "")
+    assert [(proof.kind, proof.message_id) for proof in new.evidence.all()] == [("max-stated", said.pk)]
+    assert Fact.objects.get(status="superseded").superseded_by == new
+    assert Fact.objects.get(status="active", legacy=True).text == untold, "the assistant's words prove nothing of it"
+
+
 def test_triage_goes_on_where_it_stopped_and_asks_again_of_what_was_not_judged(emulator, alice, monkeypatch, settings):
     monkeypatch.setattr(triage, "PAGE_FACTS", 2)
     settings.MODEL_RETRIES = 0
