@@ -6,14 +6,14 @@ framework wrote and what a look into the past brought up again is not embedded.
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from django.db.models import QuerySet, TextField
 from django.db.models.functions import Cast, Left, Length, Right
 
 from maxclaw.text import boundary_after, boundary_before
-from memory.secrets import redact
+from memory.secrets import places_in, redact, without
 from threads.looking_back import SAYS_NEW_WORDS
 from threads.models import Message
 from threads.search_range import FROM_PEOPLE_AND_TOOLS
@@ -24,15 +24,19 @@ _SPACE = re.compile(r"\s+")
 LAST_PART = 0.5
 # Read beyond a cut, so that it can be made between grapheme clusters.
 MARGIN_CHARS = 200
+# Read before the end of a long text, so that a secret which begins before it is known: no private key is longer.
+SECRET_MAX_CHARS = 8_000
 
 
 @dataclass(frozen=True)
 class Chunk:
-    """Characters `offset` to `offset + len(text)` of a message's text."""
+    """Characters `offset` to `offset + len(text)` of a message's text. `words` is what an embedding model gets of them,
+    which may stand on another machine: without keys and passwords, those included that a cut goes through."""
 
     message_id: int
     offset: int
     text: str
+    words: str
 
 
 def embedded_rows(rows: QuerySet[Message]) -> QuerySet[Message]:
@@ -51,12 +55,12 @@ def chunks_of(rows: QuerySet[Message], max_chars: int) -> dict[int, list[Chunk]]
     ends = (
         rows.filter(role=shown)
         .annotate(size=Length("text"), start=Left("text", max_chars + MARGIN_CHARS))
-        .annotate(end=Right(Cast("text", TextField()), max_chars + MARGIN_CHARS))
+        .annotate(end=Right(Cast("text", TextField()), max_chars + SECRET_MAX_CHARS))
         .values_list("pk", "size", "start", "end")
     )
     found = {pk: list(_ends(pk, size, start, end, max_chars)) for pk, size, start, end in ends}
     for pk, text in rows.exclude(role=shown).values_list("pk", "text"):
-        found[pk] = [Chunk(pk, begin, text[begin:stop]) for begin, stop in spans(text, max_chars)]
+        found[pk] = list(_chunks(pk, text, 0, spans(text, max_chars)))
     return dict(sorted(found.items()))
 
 
@@ -75,8 +79,7 @@ def spans(text: str, max_chars: int) -> list[tuple[int, int]]:
 
 
 def words_to_embed(text: str) -> str:
-    """The words of a chunk as an embedding model gets them, which may stand on another machine: without keys and
-    passwords."""
+    """Words that are asked, as an embedding model gets them: without keys and passwords."""
     return redact(text)
 
 
@@ -100,16 +103,23 @@ def _skip_blank(text: str, place: int) -> int:
 def _ends(pk: int, size: int, start: str, end: str, max_chars: int) -> Iterator[Chunk]:
     """The first chunk of a long text and its last, or all chunks of one that is hardly longer than both."""
     if size <= len(start):
-        yield from (Chunk(pk, begin, start[begin:stop]) for begin, stop in spans(start, max_chars))
+        yield from _chunks(pk, start, 0, spans(start, max_chars))
         return
     first = spans(start, max_chars)[:1]
-    yield from (Chunk(pk, begin, start[begin:stop]) for begin, stop in first)
+    yield from _chunks(pk, start, 0, first)
     # The last chunk begins between clusters, after a blank where there is one, and not inside the first.
     taken = first[0][1] if first else 0
     place = max(len(end) - max_chars, taken - (size - len(end)), 0)
     place = boundary_after(end, place)
     blank = _SPACE.search(end, place, place + MARGIN_CHARS)
     place = blank.end() if blank and place else place
-    text = end[place:].rstrip()
-    if text:
-        yield Chunk(pk, size - len(end) + place, text)
+    stop = len(end.rstrip())
+    if place < stop:
+        yield from _chunks(pk, end, size - len(end), [(place, stop)])
+
+
+def _chunks(pk: int, text: str, offset: int, places: Iterable[tuple[int, int]]) -> Iterator[Chunk]:
+    """The chunks at some places of a text that begins at `offset` of its message's."""
+    secret = places_in(text)
+    for begin, stop in places:
+        yield Chunk(pk, offset + begin, text[begin:stop], without(text, secret, begin, stop))

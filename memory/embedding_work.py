@@ -17,7 +17,7 @@ from llm import embedding
 from llm.catalog_entries import ALL
 from llm.embedding import EmbeddingBackend, EmbeddingError
 from maxclaw import clock
-from memory.chunks import Chunk, chunks_of, embedded_rows, words_to_embed
+from memory.chunks import Chunk, chunks_of, embedded_rows
 from memory.models import EmbeddedThread, MessageChunk
 from threads.models import Message, Thread
 from threads.transcript import ThreadGone, lock_thread
@@ -133,7 +133,7 @@ def _embed_batch(thread_id: int, backend: EmbeddingBackend, token: uuid.UUID) ->
     chunks, through = _within_batch(ids, by_message)
     known = _vectors_of_originals(chunks, backend.name)
     new = [chunk for chunk in chunks if (chunk.message_id, chunk.offset) not in known]
-    vectors = backend.embed([words_to_embed(chunk.text) for chunk in new])
+    vectors = backend.embed([chunk.words for chunk in new])
     known |= {(chunk.message_id, chunk.offset): vector for chunk, vector in zip(new, vectors, strict=True)}
     return _write(thread_id, progress, token, chunks, known, through, backend.name)
 

@@ -36,8 +36,10 @@ def compared(texts: Sequence[str], model: str, category: str) -> Compared | None
 
 
 def pieces(text: str, max_chars: int = CHUNK_MAX_CHARS) -> list[str]:
-    """A long text as at most PIECES_MAX shorter ones, because a long text has no one meaning."""
-    return [text[begin:end] for begin, end in spans(text[: max_chars * PIECES_MAX], max_chars)][:PIECES_MAX]
+    """A long text as at most PIECES_MAX shorter ones, because a long text has no one meaning. Without keys: half of one
+    would be known for none."""
+    words = words_to_embed(text[: max_chars * PIECES_MAX + MARGIN_CHARS])[: max_chars * PIECES_MAX]
+    return [words[begin:end] for begin, end in spans(words, max_chars)][:PIECES_MAX]
 
 
 class QueryVectors:

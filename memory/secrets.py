@@ -6,7 +6,7 @@ have to pass: "basic English" is no credential, and an order number is no card.
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 REDACTED = "[redacted]"
@@ -86,13 +86,29 @@ def kinds_in(text: str, environment: Mapping[str, str] | None = None) -> list[st
 
 def redact(text: str, environment: Mapping[str, str] | None = None) -> str:
     """The text with every secret replaced by `[redacted]`."""
-    parts: list[str] = []
-    place = 0
+    return without(text, places_in(text, environment), 0, len(text))
+
+
+def places_in(text: str, environment: Mapping[str, str] | None = None) -> list[tuple[int, int]]:
+    """Where secrets begin and end in a text: in order, none within another."""
+    places: list[tuple[int, int]] = []
     for _kind, begin, end in sorted(_found(text, environment), key=lambda found: (found[1], -found[2])):
-        if begin >= place:
-            parts += [text[place:begin], REDACTED]
-        place = max(place, end)
-    return "".join([*parts, text[place:]]) if parts else text
+        if places and begin < places[-1][1]:
+            places[-1] = (places[-1][0], max(places[-1][1], end))
+        else:
+            places.append((begin, end))
+    return places
+
+
+def without(text: str, places: Sequence[tuple[int, int]], begin: int, end: int) -> str:
+    """A part of a text, with what of it belongs to the secrets at these places of the whole replaced: a part alone may
+    hold half of one, which is no shape any more."""
+    parts: list[str] = []
+    for secret_begins, secret_ends in places:
+        if secret_ends > begin and secret_begins < end:
+            parts += [text[begin : max(begin, secret_begins)], REDACTED]
+            begin = min(end, secret_ends)
+    return "".join([*parts, text[begin:end]])
 
 
 def redact_leaves(value: Any) -> Any:

@@ -33,17 +33,22 @@ PREFIX = f"{CANARY} in "
 
 
 def places_with(word):
-    """Every table and column of the database in which the word stands, whatever the column's type."""
+    """Every table and column of the database in which the word stands, whatever the column's type, and whether or not a
+    model knows the table."""
     found = []
     with connection.cursor() as cursor:
-        for model in apps.get_models(include_auto_created=True):
-            for field in model._meta.local_concrete_fields:
-                cursor.execute(
-                    f'SELECT count(*) FROM "{model._meta.db_table}" WHERE "{field.column}"::text ILIKE %s',
-                    [f"%{word}%"],
-                )
-                if cursor.fetchone()[0]:
-                    found.append(f"{model._meta.db_table}.{field.column}")
+        cursor.execute(
+            """
+            SELECT table_name, array_agg(column_name::text)
+            FROM information_schema.columns JOIN information_schema.tables USING (table_schema, table_name)
+            WHERE table_schema = current_schema() AND table_type = 'BASE TABLE'
+            GROUP BY table_name
+            """
+        )
+        for table, columns in cursor.fetchall():
+            holds = ", ".join(f"""bool_or("{column}"::text ILIKE %s)""" for column in columns)
+            cursor.execute(f'SELECT {holds} FROM "{table}"', [f"%{word}%"] * len(columns))
+            found += [f"{table}.{column}" for column, yes in zip(columns, cursor.fetchone(), strict=True) if yes]
     return sorted(found)
 
 

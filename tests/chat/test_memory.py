@@ -14,7 +14,7 @@ from memory.models import Fact, FactLog, FactUse
 from memory.remembered import EXCERPT_CHARS, PAGE_FACTS
 from tests.browser import PHONE
 from tests.browser_checks import assert_accessible, assert_fits
-from tests.memory.facts import fact_row
+from tests.memory.facts import fact_row, many_facts
 from tests.threads.records import exchange, say, thread_of
 from threads.models import Generation, Message, Thread
 
@@ -101,6 +101,14 @@ class TestPage:
             page = shown(browser, older.group(1).replace("&amp;", "&"))
             seen += facts_of(page)
         assert seen == sorted(Fact.objects.filter(text__icontains="a").values_list("pk", flat=True), reverse=True)
+
+    def test_twenty_thousand_facts_are_one_page_and_few_queries(self, browser, alice, django_assert_max_num_queries):
+        many_facts(alice, 20_000)
+        with django_assert_max_num_queries(8):
+            page = shown(browser)
+        assert page.count('class="account-card fact"') == PAGE_FACTS
+        with django_assert_max_num_queries(8):
+            assert "Fact number 7777" in shown(browser, q="NUMBER 7777")
 
     def test_long_words_are_cut_and_those_of_a_deleted_conversation_are_not_shown(self, browser, alice, thread):
         fact_row(alice, say(thread, "user", "漢" * 9_000))

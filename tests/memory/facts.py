@@ -1,6 +1,6 @@
 """Records for tests of facts: tool calls with results that the product would have written, and facts by hand."""
 
-from django.db import transaction
+from django.db import connection, transaction
 
 from agent.models import ToolCall
 from agent.registry import Tool as RegisteredTool
@@ -67,3 +67,20 @@ def fact_row(owner, message=None, text="Prefers tea.", **fields):
         if message is not None:
             FactEvidence.objects.create(fact=fact, owner=owner, kind="max-stated", message=message)
     return fact
+
+
+def many_facts(owner, count):
+    """So many facts of an owner's, as imported ones are: without evidence."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            INSERT INTO memory_fact (owner_id, text, kind, aspect, applies_to, tone, project, scope, category, status,
+                                     writer, legacy, graduated_rule, graduated_commit, why, fingerprint,
+                                     embedding_model, created, changed)
+            SELECT %s, 'Fact number ' || place, 'about-user', 'fact', '', 'remark', '', 'open', '', 'active', 'import',
+                   true, '', '', '', 'f', '', now(), now()
+            FROM generate_series(1, %s) AS place
+            """,
+            [owner.pk, count],
+        )
+        cursor.execute("ANALYZE memory_fact")
