@@ -44,8 +44,8 @@ def free_port() -> int:
 
 @contextlib.contextmanager
 def two_servers(emulator_url, lease_seconds=900, clusters=2):
-    """Two web processes and as many clusters; yields {process id: port}. Only rings can have done what they show: polling
-    is an hour off, and a lease is renewed too late for a test to wait for it."""
+    """Two web processes and as many clusters; yields {process id: port}. Only rings can have done what they show:
+    polling is an hour off, and a lease is renewed too late for a test to wait for it."""
     environment = {
         **os.environ,
         "DJANGO_SETTINGS_MODULE": "maxclaw.settings",
@@ -116,6 +116,7 @@ class Page:
         self.words: set[str] = set()
         self.at_rest = True
         self.last_row = ("", "")
+        self.streamed = ""
 
     async def __aenter__(self) -> "Page":
         self.socket = await websockets.connect(
@@ -160,6 +161,8 @@ class Page:
             return
         for event in frame["events"]:
             self.numbers.append(event["number"])
+            if event["kind"] == "delta":
+                self.streamed += event["body"]["text"]
             if event["kind"] == "state" and event["body"]["turn"]:
                 self.frame_id = event["body"]["turn"]["frame"]
             if event["kind"] == "state":
@@ -239,12 +242,12 @@ def holder_of(thread, ports):
 def test_a_server_killed_in_the_middle_of_an_answer_leaves_the_next_message_to_the_other(alice):
     thread = create_thread(alice)
     cookie = signed_in(alice)
+    words = "".join(f"{number} " for number in range(1_000))
 
     async def scenario(emulator, ports):
         async with Page(next(iter(ports.values())), cookie, thread.channel) as page:
             await page.send({"type": "send", "channel": thread.channel, "key": "k", "text": "Count"})
-            await asyncio.to_thread(emulator.wait_for_held, 1)
-            await page.until(lambda _frame: page.frame_id is not None)
+            await page.until(lambda _frame: page.streamed)
         pid, port = await in_database(holder_of, thread, ports)
         os.kill(pid, signal.SIGKILL)
         while not await in_database(lambda: lapsed(Thread.objects.get(pk=thread.pk))):
@@ -254,14 +257,19 @@ def test_a_server_killed_in_the_middle_of_an_answer_leaves_the_next_message_to_t
             await page.until(lambda _frame: page.answers == ["Here again."] and page.has_ended())
 
     with running_emulator() as emulator:
-        emulator.answer(text("one two three four"), hold="held")
+        emulator.fault("stall", after_deltas=3)
+        emulator.answer(text(words))
         emulator.answer(text("Here again."))
         with two_servers(emulator.base_url, lease_seconds=2, clusters=0) as ports:
             async_to_sync(scenario)(emulator, ports)
+        bodies = emulator.bodies()
     rows = list(Message.objects.filter(thread=thread).order_by("id"))
     assert [row.text for row in rows if row.role == "user"] == ["Count", "Still there?"]
     assert [row.meta.get("notice") for row in rows if row.role == "event"] == ["interrupted"]
-    assert rows[-1].text == "Here again."
+    [cut, again] = [row for row in rows if row.role == "assistant"]
+    assert cut.text and cut.text != words and words.startswith(cut.text)
+    assert again is rows[-1] and again.text == "Here again."
+    assert bodies[-1]["messages"][2] == {"role": "assistant", "content": [{"type": "text", "text": cut.text}]}
     assert list(TaskFrame.objects.order_by("id").values_list("end_reason", flat=True)) == ["interrupted", "answered"]
     report = verify_thread(thread)
     assert report.calls == report.proved == 2

@@ -98,3 +98,40 @@ def test_tools_that_are_not_run_one_after_the_other_in_the_order_of_their_calls(
     play(emulator, alice, 2)
     first, second = ToolCall.objects.order_by("id").values_list("id", flat=True)
     assert steps == [("begins", first), ("ends", first), ("begins", second), ("ends", second)]
+
+
+def test_stop_ends_a_tool_that_runs_and_leaves_no_call_without_its_result(emulator, alice, waits):
+    begun, ended = [], []
+
+    async def forever(context: ToolContext, _arguments: dict) -> ToolOutput:
+        begun.append(context.call_id)
+        try:
+            await asyncio.Event().wait()
+        finally:
+            ended.append("cancelled")
+        raise AssertionError
+
+    waits(forever, time_limit_seconds=600)
+    emulator.answer(tool_use("waits", {}), tool_use("waits", {}))
+    emulator.answer(text("Something else, then."))
+
+    async def run():
+        async with running_world(emulator) as world:
+            thread = await world.new_thread(alice)
+            await world.say(thread, "Wait")
+            await world.until(lambda: begun)
+            await world.stop(thread, await world.running_frame(thread))
+            await world.rest(thread)
+            assert ended == ["cancelled"]
+            return await world.ask(thread, "Never mind")
+
+    rows = async_to_sync(run)()
+    assert len(begun) == 1  # the second call waited for the first, and never ran
+    assert [(call.status, call.result_id is not None) for call in ToolCall.objects.order_by("id")] == [
+        ("interrupted", True)
+    ] * 2
+    assert [row.meta.get("notice") for row in rows if row.role == "event"] == ["stopped"]
+    assert rows[-1].text == "Something else, then."
+    *_before, results, words = emulator.bodies()[-1]["messages"]
+    assert [block["type"] for block in results["content"]] == ["tool_result", "tool_result"]
+    assert words["content"] == [{"type": "text", "text": "Never mind"}]
