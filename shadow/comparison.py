@@ -21,15 +21,15 @@ class PairingRefused(Exception):
 
 @dataclass(frozen=True)
 class Item:
-    """A fact of the steward's (key `f:12`) or a proposal of a shadow's (`p:12`). `sources` are the evidence pointers
-    (`m:5`, `g:2`), each of one conversation, so that what shares one is of the same conversation."""
+    """A fact of the steward's (key `f:12`) or a proposal of a shadow's (`p:12`), never of an isolated conversation.
+    `sources` are the evidence pointers (`m:5`, `g:2`), each of one conversation, so that what shares one is of the same
+    conversation."""
 
     key: str
     owner_id: int
     text: str
     sources: frozenset[str] = frozenset()
     categories: frozenset[str] = frozenset()
-    isolated: bool = False
 
 
 @dataclass(frozen=True)
@@ -100,12 +100,10 @@ def matched(pairs: Iterable[Pair], steward: Sequence[Item], shadow: Sequence[Ite
 
 
 def groups(steward: Iterable[Item], shadow: Iterable[Item]) -> list[Group]:
-    """The items in groups for judging their meaning: isolated ones dropped, and groups with one side empty."""
+    """The items in groups for judging their meaning, without groups of which one side is empty."""
     found: dict[tuple[int, tuple[str, ...]], Group] = {}
     for items, side in ((steward, "steward"), (shadow, "shadow")):
         for item in items:
-            if item.isolated:
-                continue
             key = (item.owner_id, tuple(sorted(item.categories)))
             group = found.setdefault(key, Group(item.owner_id, item.categories))
             getattr(group, side).append(item)

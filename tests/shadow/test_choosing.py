@@ -119,11 +119,17 @@ def test_the_records_say_the_same(warm, settings, tmp_path, caplog):
     Thread.objects.filter(pk=warm.pk).update(model="emulator-light")
     assert reason() == Reason.MODEL_CHANGED
     Thread.objects.filter(pk=warm.pk).update(model="")
-    file = tmp_path / "catalog.toml"
-    file.write_text('[models.emulator-main]\nthinking = "off"\n')
-    settings.MAXCLAW_CATALOG = str(file)
-    assert reason() == Reason.MODEL_CHANGED
+    for changed in ('thinking = "off"', 'effort = "high"'):
+        file = tmp_path / f"{changed[:6]}.toml"
+        file.write_text(f"[models.emulator-main]\n{changed}\n")
+        settings.MAXCLAW_CATALOG = str(file)
+        assert reason() == Reason.MODEL_CHANGED, changed
     settings.MAXCLAW_CATALOG = ""
+    # And the other way round: what was sent was sent with another effort, or other thinking.
+    for changed in ({"output_config": {"effort": "high"}}, {"thinking": {"type": "enabled", "budget_tokens": 2_000}}):
+        calls.update(header=remember_header(canonical(said | changed)))
+        assert reason() == Reason.MODEL_CHANGED, changed
+    calls.update(header=call.header)
     # A category that the conversation's own model may not read, and one that it may.
     Thread.objects.filter(pk=warm.pk).update(category="personal")
     assert reason() is None

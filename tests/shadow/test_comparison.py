@@ -14,6 +14,7 @@ from django.db import InternalError, connection
 from hypothesis import given
 from hypothesis import strategies as st
 
+from llm import budgets
 from llm.emulator.client import tool_use
 from llm.models import ModelCall, RequestHeader
 from maxclaw import clock
@@ -21,22 +22,22 @@ from memory.models import Digest, Episode, Fact
 from shadow import comparison, comparison_figures, comparison_reading, comparison_report, pairing
 from shadow.comparison import Examined, Item, PairingRefused, Reading
 from shadow.comparison_figures import Spent
-from shadow.models import ProposalReview, ShadowBaseline, ShadowFactProposal
+from shadow.models import ProposalReview, ShadowBaseline, ShadowFactProposal, ShadowRun
 from tests.memory.facts import fact_row
 from tests.shadow.records import proposal_row, run_row
 from tests.threads.records import exchange, live, say, thread_of
+from threads import lifecycle
 from threads.models import Generation, Message, Thread
 
 PRICES = {"input": "1", "output": "10", "cache_read": "0.1", "cache_write_5m": "1.25", "cache_write_1h": "2"}
 words = st.text(st.sampled_from("ab c.，。Ａ１1"), max_size=6)
 items = st.builds(
-    lambda number, owner, text, sources, category, isolated: (number, owner, text, sources, category, isolated),
+    lambda number, owner, text, sources, category: (number, owner, text, sources, category),
     st.integers(1, 999),
     st.integers(1, 2),
     words,
     st.frozensets(st.sampled_from(["m:1", "m:2", "g:1"])),
     st.frozensets(st.sampled_from(["x", "y"]), max_size=1),
-    st.booleans(),
 )
 
 
@@ -66,7 +67,7 @@ def test_measures_are_of_one_person_symmetric_and_never_beyond_their_items(left,
 
 
 @given(st.lists(items, max_size=9), st.lists(items, max_size=9))
-def test_each_two_items_of_a_group_meet_in_one_piece_and_isolated_ones_in_none(left, right):
+def test_each_two_items_of_a_group_meet_in_one_piece(left, right):
     steward, shadow = made("f", left), made("p", right)
     pieces = [piece for group in comparison.groups(steward, shadow) for piece in comparison.pieces(group, 2)]
     assert all(len(side) <= 2 for piece in pieces for side in (piece.steward, piece.shadow))
@@ -77,8 +78,6 @@ def test_each_two_items_of_a_group_meet_in_one_piece_and_isolated_ones_in_none(l
         for one in steward
         for other in shadow
         if (one.owner_id, one.categories) == (other.owner_id, other.categories)
-        and not one.isolated
-        and not other.isolated
     }
     assert len(met) == len(set(met)) and set(met) == wanted
 
@@ -326,9 +325,13 @@ def test_a_light_model_pairs_what_says_the_same_in_calls_of_their_own(emulator, 
     facts, proposals = two_sides
     island = thread_of(alice, scope="isolated")
     fact_row(alice, say(island, "user", "Island words."), "Island words.", scope="isolated", island=island)
+    runs = list(ShadowRun.objects.values())
     found = compare("--semantic", "--dry-run")
     assert found["semantic_coverage"] is None and found["semantic_calls_planned"] == 1
+    # Nothing was asked, nothing is charged, and no run was made of it.
     assert not emulator.requests() and not ModelCall.objects.exists()
+    assert budgets.spent_today(alice).tokens == 0 == budgets.spent_today(None).tokens
+    assert list(ShadowRun.objects.values()) == runs
 
     emulator.answer(tool_use("report_pairs", {"pairs": [{"first": 1, "second": 1}]}), match={"contains": "Second list"})
     found = compare("--semantic")["semantic_coverage"]
@@ -338,7 +341,7 @@ def test_a_light_model_pairs_what_says_the_same_in_calls_of_their_own(emulator, 
     # A category that has one side alone asked nobody, and nothing isolated was sent.
     [call] = ModelCall.objects.all()
     assert (call.purpose, call.owner_id, call.thread_id, [call.pk]) == ("comparison", alice.pk, None, found["calls"])
-    assert call.reserved_tokens > 0
+    assert call.reserved_tokens > 0 and budgets.spent_today(alice).tokens > 0
     [sent] = emulator.requests()
     assert "Island" not in json.dumps(sent) and "Likes work" not in json.dumps(sent)
 
@@ -349,7 +352,33 @@ def test_a_light_model_pairs_what_says_the_same_in_calls_of_their_own(emulator, 
 
 
 @pytest.mark.django_db(transaction=True)
-def test_what_was_isolated_or_outspent_since_is_not_judged(emulator, alice, settings, two_sides):
+def test_what_is_isolated_before_it_is_asked_reaches_no_prompt(emulator, alice, two_sides):
+    """What is isolated already is no item; what becomes so after the rows were read is dropped before it is asked."""
+    thread = Message.objects.get(text="I like tea.").thread
+    open_fact = fact_row(alice, say(thread, "user", "I like rain."), "Likes rain.")
+    island = thread_of(alice, scope="isolated")
+    there = say(island, "user", "Island words.")
+    fact_row(alice, there, "Island words.", scope="isolated", island=island)
+    later = thread_of(alice)
+    becomes = fact_row(alice, say(later, "user", "I like caves."), "Likes caves.")
+    proposal_row(say(later, "user", "Caves again."), "Likes caves most.")
+    found = comparison_report.report(comparison_reading.last_week())
+    keys = {item.key for item in found.steward}
+    assert {f"f:{open_fact.pk}", f"f:{becomes.pk}"} < keys
+    assert not any("Island" in item.text for item in found.steward)
+    lifecycle.narrow(later, acting_user=alice, scope="isolated")
+    emulator.answer(tool_use("report_pairs", {"pairs": []}), match={"contains": "Second list"})
+    judged = async_to_sync(pairing.judge)(found.steward, found.shadow)
+    assert judged.unjudged == []
+    [sent] = emulator.requests()
+    assert "Likes rain." in sent["body"] and "Likes tea most." in sent["body"]
+    assert "Island" not in sent["body"] and "caves" not in sent["body"]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_is_outspent_is_not_judged_and_a_group_with_one_side_left_asks_nobody(
+    emulator, alice, settings, two_sides
+):
     found = comparison_report.report(comparison_reading.last_week())
     settings.BUDGET_USER_TOKENS = 1
     judged = async_to_sync(pairing.judge)(found.steward, found.shadow)

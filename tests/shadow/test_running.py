@@ -18,13 +18,11 @@ from llm.emulator.client import text
 from llm.models import ModelCall, RequestHeader
 from maxclaw import clock
 from maxclaw.database_threads import in_database
-from memory.models import Digest, Episode, Fact, FactEvidence, FactLog, FactUse
 from memory.tasks import came_to_rest
 from shadow import asking, attempts, cursors, draining, tasks, ticks, triggers
 from shadow.models import ShadowFactProposal, ShadowRun
 from tests.maxclaw.running import wait_until
-from tests.memory.facts import fact_row
-from tests.shadow.playing import ASKED, LONG, drain, item, play, proposes, shadow
+from tests.shadow.playing import ASKED, LONG, drain, play, proposes, shadow
 from tests.shadow.records import run_row
 from tests.threads.records import exchange, live, thread_of
 from threads import lifecycle
@@ -77,33 +75,6 @@ def test_three_failures_in_a_row_pause_a_generation_and_each_is_charged(emulator
         shadow(thread)
     assert calls.all().count() == 5
     assert statuses(thread) == [*["failed"] * 4, "completed"]
-
-
-def test_a_run_starts_no_other_writes_no_message_and_changes_no_fact_and_no_digest(emulator, alice, begun):
-    thread = read_thread(alice)
-    said, _answer = exchange(thread, "I live in Porto.")
-    fact = fact_row(alice, said, "Lives in Lisbon.")
-    episode = Episode.objects.create(owner=alice, thread=thread, generation=live(thread), through_seq=said.pk)
-    Digest.objects.create(message=said, owner=alice, episode=episode)
-    untouched = (Message, Fact, FactEvidence, FactUse, FactLog, Episode, Digest)
-
-    def everything():
-        return {model: list(model.objects.order_by("pk").values()) for model in untouched}
-
-    before, queued = everything(), OrmQ.objects.count()
-    # One that would replace a fact, one that repeats it, one that does not hold.
-    proposes(
-        emulator,
-        item(said.pk, "Lives in Porto.", replaces=f"f:{fact.pk}"),
-        item(said.pk, "Lives in Lisbon."),
-        item(10**9),
-    )
-    shadow(thread)
-    errors = ShadowFactProposal.objects.order_by("position").values_list("validation_error", flat=True)
-    assert [bool(error) for error in errors] == [False, False, True]
-    assert everything() == before and all(before[model] for model in (Message, Fact, FactEvidence, Digest))
-    assert OrmQ.objects.count() == queued + 1  # the trigger's own
-    assert Thread.objects.get(pk=thread.pk).state == "idle"
 
 
 @pytest.mark.parametrize("elsewhere", [True, False])

@@ -16,7 +16,8 @@ from shadow.known import HEADING
 from shadow.models import ShadowFactProposal, ShadowRun
 from tests.memory.facts import fact_row
 from tests.shadow.playing import ASKED, LONG, item, play, proposes, shadow
-from threads.models import Message
+from tests.threads.records import say
+from threads.models import Generation, Message
 from threads.verification import verify_thread
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -177,10 +178,24 @@ def test_a_cold_question_is_rendered_for_a_light_model_and_tags_may_stay_on_ids(
 
     thread = play(emulator, scenario)
     said = Message.objects.get(thread=thread, role="user")
+    with clock.moved(600):
+        concluded, accepted = say(thread, "assistant", "So it is green tea."), say(thread, "user", "Yes, exactly.")
+    generation = said.generation
+    Generation.objects.filter(pk=generation.pk).update(ended=clock.now(), end_reason="manual")
+    yes = {"kind": "max-accepted", "message_id": f"m:{concluded.pk}", "accepted_by": f"m:{accepted.pk}"}
+    whole = {"kind": "observed-outcome", "generation_id": generation.pk}
+
+    def event(evidence):
+        fields = item(said.pk, "Tea was chosen, because it is milder.", kind="event", evidence=[evidence])
+        return {name: value for name, value in fields.items() if name != "aspect"}
+
     items = [
         item(f"m:{said.pk}"),
+        item(said.pk, "Prefers green tea.", evidence=[yes]),
+        event(whole),
+        # The same but for the tag, which is taken off ids of messages alone.
+        event(whole | {"generation_id": f"m:{generation.pk}"}),
         item("m:"),
-        item(said.pk, evidence=[{"kind": "observed-outcome", "generation_id": f"m:{said.generation_id}"}]),
     ]
     proposes(emulator, *items)
     with clock.moved(3600):
@@ -190,7 +205,10 @@ def test_a_cold_question_is_rendered_for_a_light_model_and_tags_may_stay_on_ids(
     body = json.loads(emulator.requests(path="/v1/messages")[-1]["body"])
     assert [one["name"] for one in body["tools"]] == [SHADOW_TOOL]
     assert len(body["messages"]) == 1
-    good, bare, tagged = ShadowFactProposal.objects.order_by("position")
-    assert (good.validation_error, good.evidence.get().message) == ("", said)
+    good, agreed, outcome, tagged, bare = ShadowFactProposal.objects.order_by("position")
+    assert [good.validation_error, agreed.validation_error, outcome.validation_error] == [""] * 3
+    assert good.evidence.get().message == said
+    assert (agreed.evidence.get().message, agreed.evidence.get().accepted_by) == (concluded, accepted)
+    assert outcome.evidence.get().generation == generation
+    assert "generation_id" in tagged.validation_error and "integer" in tagged.validation_error
     assert "message_id is a whole number" in bare.validation_error
-    assert tagged.validation_error
