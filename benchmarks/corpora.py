@@ -3,12 +3,13 @@ always the same."""
 
 import json
 import random
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 Line = dict[str, Any]
+Exchange = tuple[str, str]
 
 LOCOMO_FILE = "locomo/locomo10.json"
 SESSION_TIME_FORMATS = ("%I:%M %p on %d %B, %Y", "%I:%M %p on %d %b, %Y")
@@ -68,6 +69,33 @@ def agent_traces(folder: Path, conversations: int) -> Iterator[Line]:
                 "text": text,
                 "created": (began + timedelta(hours=number, seconds=SECONDS_BETWEEN_TURNS * place)).isoformat(),
             }
+
+
+def held_back(lines: Sequence[Line], exchanges: int) -> tuple[list[Line], dict[str, list[Exchange]]]:
+    """The lines without the last ones of each conversation, and those as so many exchanges of what somebody said and
+    what was answered, by conversation. What tools put out is nobody's words: it stays, or is left out of the end."""
+    by_conversation: dict[str, list[Line]] = {}
+    for line in lines:
+        by_conversation.setdefault(line["conversation"], []).append(line)
+    first, last = [], {}
+    for name, listed in by_conversation.items():
+        end = len(listed)
+        said: list[Exchange] = []
+        answer: str | None = None
+        while end and len(said) < exchanges:
+            end -= 1
+            line = listed[end]
+            words = ": ".join(filter(None, [line.get("name"), line["text"]]))
+            if line["role"] == "tool":
+                continue
+            if answer is None:
+                answer = words
+            elif line["role"] == "user":
+                said.insert(0, (words, answer))
+                answer = None
+        first += listed[:end]
+        last[name] = said
+    return first, last
 
 
 def session_time(text: str) -> datetime:

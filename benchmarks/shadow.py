@@ -1,8 +1,9 @@
 """What memory costs by steward, cold and hot shadow, and how fast a shadow comes and goes.
 
-Conversations are imported and read by the steward, and by cold shadows of another account; then each goes on for some
-turns, which hot shadows read. The model is the emulator, priced like a strong model where conversations go on and like
-a light one where they are read cold. Columns:
+Conversations are imported and read by the steward. In another account all but their last messages are imported and
+read by cold shadows; then each goes on with its own last messages, what one side says as turns and what the other side
+says as their answers, and after some of them a hot shadow reads these. The model is the emulator, priced like a strong
+model where conversations go on and like a light one where they are read cold. Columns:
 
 - messages, calls, tokens: what was read, by how many calls, and the tokens of whole prompts and answers;
 - cached: the share of the prompts that came from the cache;
@@ -13,7 +14,8 @@ Of a hot run, `hot_read_share` is what came from the cache of the request that i
 `hot_over_cold_same_model` its price over that of the same tokens without a cache; both are the worst of the runs whose
 prefix has 30,000 tokens and whose page is at most a twentieth of it. `cancel_ms_p95` is from a person's words to the
 end of the request that they interrupt, which waits for its answer in another process. `first_token_ratio_under_load` is
-the first token of turns while 1,000 conversations become due at once, over the same without them.
+the first token of turns while 1,000 conversations become due at once, at a tick 20 minutes after they came to rest,
+over the same without them.
 
 With --engine URL any Messages server is asked instead: time to the first token of a hot question, which follows a
 prefix just sent, against the same question over a prefix that it never saw.
@@ -22,7 +24,7 @@ prefix just sent, against the same question over a prefix that it never saw.
 import asyncio
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -42,6 +44,8 @@ if TYPE_CHECKING:
 
 PREFIX_MIN_TOKENS = 30_000
 PAGE_SHARE_MAX = 1 / 20
+# What one hot run reads: so many messages and their answers.
+EXCHANGES_A_RUN = 6
 WINDOW_TOKENS = 400_000
 STRONG = "{ input = 4, output = 20, cache_read = 0.2, cache_write_5m = 5, cache_write_1h = 8 }"
 LIGHT = "{ input = 0.1, output = 0.5, cache_read = 0.01, cache_write_5m = 0.125, cache_write_1h = 0.2 }"
@@ -62,20 +66,21 @@ NO_LIMIT = {
 
 @dataclass(frozen=True)
 class Size:
-    """How much is measured. `locomo` and `traces` are conversations (LoCoMo's before two are put together), `due` those
-    that become due at once."""
+    """How much is measured. `locomo` and `traces` are conversations (LoCoMo's before two are put together), `hot` the
+    hot runs of each, `due` conversations that become due at once."""
 
     locomo: int
     traces: int
     turns_made: int
+    hot: int
     cancels: int
     due: int
     loaded_turns: int
 
 
-FULL = Size(locomo=10, traces=4, turns_made=1_200, cancels=40, due=1_000, loaded_turns=40)
-QUICK = Size(locomo=2, traces=1, turns_made=1_200, cancels=8, due=100, loaded_turns=8)
-SMOKE = Size(locomo=1, traces=0, turns_made=800, cancels=2, due=5, loaded_turns=2)
+FULL = Size(locomo=10, traces=4, turns_made=1_200, hot=3, cancels=40, due=1_000, loaded_turns=40)
+QUICK = Size(locomo=2, traces=1, turns_made=1_200, hot=2, cancels=8, due=100, loaded_turns=8)
+SMOKE = Size(locomo=1, traces=0, turns_made=1_000, hot=1, cancels=2, due=5, loaded_turns=2)
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -103,10 +108,15 @@ def _measure(emulator: "EmulatorControl", size: Size, data: Path | None) -> dict
     cursors.initialize()  # nothing is there yet, so nothing counts as read
     lines = list(_lines(data, size))
     _by_steward(lines)
-    shadowed = _imported("shadowed", lines)
-    _read_cold(shadowed)
-    asyncio.run(shadow_load.turns(shadowed))
-    _run_shadows(shadowed)
+    first, last = corpora.held_back(lines, exchanges=size.hot * EXCHANGES_A_RUN)
+    shadowed = _imported("shadowed", first)
+    _read_cold(list(shadowed.values()))
+    for run in range(size.hot):
+        said = {
+            name: exchanges[run * EXCHANGES_A_RUN : (run + 1) * EXCHANGES_A_RUN] for name, exchanges in last.items()
+        }
+        asyncio.run(_goes_on(emulator, shadowed, said))
+        _run_shadows(list(shadowed.values()))
     figures = _report(emulator)
     figures["cancel_ms_p95"] = percentile(shadow_load.cancels(emulator, size.cancels), 0.95)
     figures["first_token_ratio_under_load"] = asyncio.run(shadow_load.under_load(emulator, size.due, size.loaded_turns))
@@ -129,18 +139,32 @@ def _lines(data: Path | None, size: Size) -> Iterator[corpora.Line]:
     yield from corpora.agent_traces(data, size.traces)
 
 
-def _imported(name: str, lines: Sequence[corpora.Line]) -> list["Thread"]:
+async def _goes_on(
+    emulator: "EmulatorControl", threads: Mapping[str, "Thread"], said: Mapping[str, Sequence[corpora.Exchange]]
+) -> None:
+    """Each conversation goes on with its own words, and the model answers with them."""
+    from llm.emulator.client import text
+
+    turns = [(threads[name], words, answer) for name, exchanges in said.items() for words, answer in exchanges]
+    for _thread, _words, answer in turns:
+        emulator.answer(text(answer))
+    await shadow_load.turns((thread, words) for thread, words, _answer in turns)
+
+
+def _imported(name: str, lines: Sequence[corpora.Line]) -> dict[str, "Thread"]:
+    """The conversations' threads by their names in the lines."""
     from django.core.management import call_command
 
     from accounts.models import User
-    from threads.models import Thread
+    from agent.models import ImportedConversation
 
     owner = User.objects.create_user(name)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "lines.jsonl"
         corpora.write_lines(iter(lines), file)
         call_command("import_conversations", str(file), user=name, stdout=_Quiet(), stderr=_Quiet())
-    return list(Thread.objects.filter(owner=owner, kind=Thread.Kind.WEB).order_by("pk"))
+    imported = ImportedConversation.objects.filter(owner=owner).select_related("thread__owner").order_by("pk")
+    return {one.source: one.thread for one in imported}
 
 
 class _Quiet:
@@ -160,7 +184,7 @@ def _by_steward(lines: Sequence[corpora.Line]) -> None:
     while async_to_sync(steward.drain)(thorough=True, seconds=1e9):
         pass
     # What the steward has read is not shadows' to read.
-    Thread.objects.filter(pk__in=[thread.pk for thread in threads]).update(kind="web", deleted="2020-01-01T00:00:00Z")
+    Thread.objects.filter(pk__in=[thread.pk for thread in threads.values()]).update(deleted="2020-01-01T00:00:00Z")
 
 
 def _read_cold(threads: Sequence["Thread"]) -> None:

@@ -4,30 +4,33 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING
 
 from benchmarks.harness import ROOT, percentile, table
 
 if TYPE_CHECKING:
+    from django.db.models import QuerySet
+
     from llm.emulator.client import EmulatorControl
+    from shadow.models import ShadowRun
     from threads.models import Thread
 
 FIRST_TOKEN_MS = 300
-SAID = (
-    "I prefer the morning for this, and I live in Porto now.",
-    "We decided to meet on Fridays. What else is open?",
-    "My sister is a nurse, so the weekend is hard for her. " * 3,
-    "Tell me again what we said of the garden, and what it costs. " * 3,
-    "I'm allergic to nuts. Please never put them on the list. " * 3,
-    "Thank you. What should I do first tomorrow?",
-)
+SAID = "I prefer the morning for this, and I live in Porto now."
 DRAINS = "import django; django.setup(); from shadow.tasks import drain; drain()"
+# A minute's tick of a moment when everything rested for long enough, and what it queued.
+TICKS = (
+    "import django; django.setup(); from maxclaw import clock; from shadow import tasks, ticks; "
+    "ticks.shadow_tick(clock.now()); tasks.drain()"
+)
+RESTED_SECONDS = 21 * 60
 DRAINS_WHEN_TOLD = f"import sys; {DRAINS}; [drain() for line in sys.stdin]"
 PATIENCE_SECONDS = 120.0
 
 
-async def turns(threads: Sequence["Thread"], said: Sequence[str] = SAID) -> list[float]:
+async def turns(said: Iterable[tuple["Thread", str]]) -> list[float]:
     """Let conversations go on, one turn after the other; milliseconds from the words to the first token of each."""
     from agent.bell import Bell
     from agent.runner import Runner
@@ -37,7 +40,7 @@ async def turns(threads: Sequence["Thread"], said: Sequence[str] = SAID) -> list
     runner = Runner()
     await runner.start()
     try:
-        return [await in_database(_turn, thread, words) for thread in threads for words in said]
+        return [await in_database(_turn, thread, words) for thread, words in said]
     finally:
         await runner.stop()
         await Bell.shared().stop()
@@ -118,11 +121,11 @@ def _wait_for(look: Callable[[], bool], every_seconds: float) -> None:
         time.sleep(every_seconds)
 
 
-def _worker(program: str, **options: Any) -> "subprocess.Popen[bytes]":
+def _worker(program: str, stdin: int | None = None, **environment: str) -> "subprocess.Popen[bytes]":
     """A process as the queue's workers are: of their role, without a pool of connections."""
-    environment = {**os.environ, "MAXCLAW_ROLE": "worker"}
+    environment = {**os.environ, "MAXCLAW_ROLE": "worker", **environment}
     command = [sys.executable, "-c", program]
-    return subprocess.Popen(command, cwd=ROOT, env=environment, stdout=subprocess.DEVNULL, **options)
+    return subprocess.Popen(command, cwd=ROOT, env=environment, stdin=stdin, stdout=subprocess.DEVNULL)
 
 
 async def under_load(emulator: "EmulatorControl", due: int, loaded_turns: int) -> float:
@@ -131,19 +134,23 @@ async def under_load(emulator: "EmulatorControl", due: int, loaded_turns: int) -
 
     emulator.set_pace({"first_token_ms": FIRST_TOKEN_MS, "tokens_per_second": None})
     threads = await in_database(_fresh_threads, "busy", 2 * loaded_turns)
-    alone = await turns(threads[:loaded_turns], SAID[:1])
+    alone = await turns((thread, SAID) for thread in threads[:loaded_turns])
     waiting = await in_database(_fresh_threads, "due", due)
-    queued = await in_database(_queue, waiting)
-    worker = _worker(DRAINS)
+    await in_database(_never_rest, threads)
+    worker = _worker(TICKS, MAXCLAW_CLOCK_SHIFT_SECONDS=str(RESTED_SECONDS))
     try:
-        loaded = await turns(threads[loaded_turns:], SAID[:1])
+        runs = await in_database(_runs_of, waiting)
+        await in_database(_wait_for, runs.exists, 0.01)
+        queued = await in_database(runs.count)
+        loaded = await turns((thread, SAID) for thread in threads[loaded_turns:])
         working = worker.poll() is None
     finally:
         worker.terminate()
         worker.wait()
     emulator.set_pace("instant")
     table(
-        f"First token in ms while {queued:,} conversations are read{'' if working else ', until before the last turn'}",
+        f"First token in ms while {queued:,} conversations that became due at once are read"
+        f"{'' if working else ', until before the last turn'}",
         ("", "turns", "p50", "p95"),
         [
             (name, len(took), percentile(took, 0.5), percentile(took, 0.95))
@@ -166,7 +173,7 @@ def _fresh_threads(name: str, number: int) -> list["Thread"]:
     owner = User.objects.create_user(name)
     lines = [
         NewMessage(role=role, text=words, blocks=[text_block(words)])
-        for role, words in ((Message.Role.USER, f"I prefer tea. {SAID[0]}"), (Message.Role.ASSISTANT, "Good to know."))
+        for role, words in ((Message.Role.USER, f"I prefer tea. {SAID}"), (Message.Role.ASSISTANT, "Good to know."))
     ]
     threads = []
     with transaction.atomic():
@@ -176,6 +183,21 @@ def _fresh_threads(name: str, number: int) -> list["Thread"]:
             threads.append(thread)
     cursors.initialize()
     return threads
+
+
+def _never_rest(threads: Sequence["Thread"]) -> None:
+    """People talk in these while the others rest: no tick finds them due."""
+    from maxclaw import clock
+    from threads.models import Thread
+
+    moment = clock.now() + timedelta(seconds=RESTED_SECONDS)
+    Thread.objects.filter(pk__in=[thread.pk for thread in threads]).update(updated=moment)
+
+
+def _runs_of(threads: Sequence["Thread"]) -> "QuerySet[ShadowRun]":
+    from shadow.models import ShadowRun
+
+    return ShadowRun.objects.filter(thread__in=[thread.pk for thread in threads])
 
 
 def _queue(threads: Sequence["Thread"]) -> int:

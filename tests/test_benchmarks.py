@@ -148,6 +148,24 @@ def test_published_conversations_become_lines_that_can_be_imported(tmp_path):
     assert {(line.conversation, line.title) for line in lines} == {("conv-1", "Ann and Ben")}
 
 
+def test_the_last_words_of_a_conversation_are_held_back_as_exchanges():
+    def line(conversation, role, text, name=None):
+        return {"conversation": conversation, "role": role, "text": text} | ({"name": name} if name else {})
+
+    lines = [line("two", "user", str(number), ("Ann", "Ben")[number % 2]) for number in range(6)]
+    traced = [("user", "hello"), ("assistant", "hi"), ("user", "find"), ("tool", "found"), ("assistant", "here it is")]
+    lines += [line("one", role, text) for role, text in [*traced, ("tool", "more")]]
+    first, last = corpora.held_back(lines, exchanges=2)
+    assert last == {
+        "two": [("Ann: 2", "Ben: 3"), ("Ann: 4", "Ben: 5")],
+        "one": [("hello", "hi"), ("find", "here it is")],
+    }
+    assert [one["text"] for one in first] == ["0", "1"]
+    first, last = corpora.held_back(lines, exchanges=1)
+    assert last["one"] == [("find", "here it is")]
+    assert [one["text"] for one in first if one["conversation"] == "one"] == ["hello", "hi"]
+
+
 def test_a_fact_that_repeats_an_earlier_one_is_counted_once():
     first, other = np.array([1, 0], np.float32), np.array([0.6, 0.8], np.float32)
     assert repeats([first]) == repeats([first, other]) == 0
