@@ -134,4 +134,4 @@ def test_stop_ends_a_tool_that_runs_and_leaves_no_call_without_its_result(emulat
     assert rows[-1].text == "Something else, then."
     *_before, results, words = emulator.bodies()[-1]["messages"]
     assert [block["type"] for block in results["content"]] == ["tool_result", "tool_result"]
-    assert words["content"] == [{"type": "text", "text": "Never mind"}]
+    assert [block["text"] for block in words["content"]] == ["Never mind"]
