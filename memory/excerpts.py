@@ -71,7 +71,8 @@ def render(
         left -= chars
         lines.append(line)
         headed |= {line.day, line.generation}
-    lines.sort(key=lambda line: (line.hit.thread_id, line.hit.message_id, line.hit.offset))
+    # By day first: messages that were imported may stand in another order, and each day has room for one heading.
+    lines.sort(key=lambda line: (line.day, line.hit.message_id, line.hit.offset))
     parts = _grouped(lines, channel)
     left_out = len(fresh) - len(lines) + max((total or 0) - len(hits), 0)
     if left_out > 0:
