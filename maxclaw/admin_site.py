@@ -12,16 +12,19 @@ from typing import Any
 from csp.constants import UNSAFE_EVAL, UNSAFE_INLINE
 from csp.decorators import csp_update
 from django.apps import apps
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.views import LogoutView, redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.db import IntegrityError
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils.cache import patch_cache_control
 from django.utils.module_loading import autodiscover_modules
 from django.utils.translation import gettext as _
+from django.views.i18n import JavaScriptCatalog
 from unfold.sites import UnfoldAdminSite
 
 from maxclaw.admin_figures import visible_groups
@@ -29,6 +32,13 @@ from maxclaw.admin_figures import visible_groups
 View = Callable[..., Any]
 
 looser_policy = csp_update({"script-src": [UNSAFE_EVAL], "style-src": [UNSAFE_INLINE]})
+
+
+class ScriptWords(JavaScriptCatalog):
+    """Django's words in the admin's scripts, and ours for those that it leaves in English."""
+
+    def get_paths(self, packages: list[str]) -> list[str]:
+        return [*super().get_paths(packages), *map(str, settings.LOCALE_PATHS)]
 
 
 class AdminSite(UnfoldAdminSite):
@@ -53,6 +63,9 @@ class AdminSite(UnfoldAdminSite):
     def logout(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """One way out for all, too."""
         return LogoutView.as_view(next_page="login")(request)
+
+    def i18n_javascript(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponseBase:
+        return ScriptWords.as_view(packages=["django.contrib.admin"])(request)
 
     def index(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
         """The first page: the numbers that an operator needs, each for those who may see what it counts."""

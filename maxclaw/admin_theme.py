@@ -11,17 +11,21 @@ from django.utils.translation import gettext_noop
 
 Item = dict[str, Any]
 
-# Words of the theme that no catalogue of its own translates: named here, they are collected with ours.
+# Words of the theme and of the queue that no catalogue of their own translates: named here, they are collected with
+# ours.
 THEME_WORDS = (
     gettext_noop("Add row"),
     gettext_noop("After you've created a user, you’ll be able to edit more user options."),
     gettext_noop("Apply Filters"),
+    gettext_noop("Attempt count"),
     gettext_noop("Cancel"),
     gettext_noop("Dark"),
     gettext_noop("Expand row"),
+    gettext_noop("Function"),
     gettext_noop("Go back"),
     gettext_noop("Light"),
     gettext_noop("More actions"),
+    gettext_noop("Name"),
     gettext_noop("Next"),
     gettext_noop("No data"),
     gettext_noop("No results matching your query"),
@@ -37,8 +41,11 @@ THEME_WORDS = (
     gettext_noop("Select all rows"),
     gettext_noop("Select record"),
     gettext_noop("Select value"),
+    gettext_noop("Started at"),
+    gettext_noop("Stopped at"),
     gettext_noop("Submit"),
     gettext_noop("System"),
+    gettext_noop("Task id"),
     gettext_noop("Toggle password visibility"),
     gettext_noop("Type to search"),
 )

@@ -78,8 +78,7 @@ export class Conversation {
     return item;
   }
 
-  /** The server knows a key that it has seen: what comes back after a reload is sent once, however often it goes out.
-   * */
+  /** The server knows a key that it has seen: what comes back after a reload is sent once, however often it goes. */
   keepPending() {
     const items = this.pending.map(({ key, text, quote }) => ({ key, text, quote }));
     keep(KEPT_PENDING + this.channel, items.length ? JSON.stringify(items) : "");
@@ -93,8 +92,7 @@ export class Conversation {
     this.connection.send(this.frameOf(item));
   }
 
-  /** Stop the turn that runs; once there is a connection again, where there is none. Returns whether it was asked for.
-   * */
+  /** Stop the turn that runs; once there is a connection again, where there is none. Returns whether it was asked. */
   stop() {
     this.wantStopped(this.state?.turn?.frame ?? null);
     return this.sendStop();
@@ -134,8 +132,7 @@ export class Conversation {
     if (this.connection.send({ type: "later", channel: this.channel, since })) this.asked = { later: since };
   }
 
-  /** Show one message, wherever in the conversation it stands: `onChange({found})`, or `{lost}` when it is not there.
-   * */
+  /** Show one message, wherever in the conversation it stands: `onChange({found})`, or `{lost}` where it is gone. */
   reveal(id) {
     this.wanted = id;
     this.seek();
@@ -159,8 +156,7 @@ export class Conversation {
     this.onChange({ lost: id });
   }
 
-  /** A page that ends with the message that is wanted becomes the window; what follows is fetched as the reader goes.
-   * */
+  /** A page that ends with the message that is wanted becomes the window; what follows comes as the reader goes. */
   takeAround({ messages, has_earlier }) {
     const id = this.asked.around;
     this.asked = null;

@@ -116,8 +116,7 @@ export class NewLevel {
   }
 }
 
-/** Show the level of a conversation, what stricter ones mean, and make it one of them. Resolves to its view, or null.
- * */
+/** Show the level of a conversation, what stricter ones mean, make it one of them. Resolves to its view, or null. */
 export async function changeLevel(thread) {
   const address = `/api/threads/${thread.channel}/level/`;
   const known = await request(address);

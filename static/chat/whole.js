@@ -10,8 +10,7 @@ import { say } from "./words.js";
 const TITLE_MAX_CHARS = 200;
 
 export class WholeConversation {
-  /** `onGone(channel)`, `onBack(thread)`, `onChanged(thread)`, `onQuote(thread)`, `onLevel(thread)`, `onError(error)`.
-   * */
+  /** `onGone(channel)`, `onBack`, `onChanged`, `onQuote` and `onLevel(thread)`, `onError(error)`. */
   constructor({ toasts, onGone, onBack, onChanged, onQuote, onLevel, onError }) {
     Object.assign(this, { toasts, onGone, onBack, onChanged, onQuote, onLevel, onError });
   }

@@ -239,8 +239,10 @@ class TestEndpoints:
     [({"viewport": {"width": 1280, "height": 800}}, "light", "en"), (PHONE, "dark", "zh-hans")],
     ids=["desktop", "phone"],
 )
-def test_from_the_menu_to_the_words_by_keyboard(server, alice, thread, words, open_tab, size, scheme, language):
-    """Every page of the memory is accessible and fits; correcting and forgetting need no mouse."""
+def test_from_the_menu_to_the_words_by_keys_and_by_touch(
+    server, alice, thread, words, open_tab, size, scheme, language
+):
+    """Every page of the memory is accessible and fits; correcting and forgetting need no mouse, on a phone no keys."""
     alice.language = language
     alice.save()
     exchange(thread)
@@ -248,31 +250,37 @@ def test_from_the_menu_to_the_words_by_keyboard(server, alice, thread, words, op
     fact_row(alice, words, "w" * 400)
     page = open_tab(server, alice, color_scheme=scheme, **size).page
 
+    def use(target):
+        if size is PHONE:
+            target.tap()
+        else:
+            target.press("Enter")
+
     def check():
         assert_accessible(page)
         assert_fits(page)
 
     page.goto(f"{server.url}/account/")
-    page.locator('a[href="/memory/"]').press("Enter")
+    use(page.locator('a[href="/memory/"]'))
     expect(page.locator(".fact")).to_have_count(2)
     check()
     page.locator("input[type=search]").fill("BLUE")
     page.keyboard.press("Enter")
     expect(page.locator(".fact")).to_have_count(1)
-    page.locator(".fact .buttons a").first.press("Enter")
+    use(page.locator(".fact .buttons a").first)
     expect(page).to_have_url(f"{server.url}/memory/{fact.pk}/")
     check()
     page.locator("#id_text").fill("Likes the green boat.")
-    page.locator("form.fields button").press("Enter")
+    use(page.locator("form.fields button"))
     expect(page.locator(".notice")).to_be_visible()
     check()
-    page.locator("a.danger").press("Enter")
+    use(page.locator("a.danger"))
     expect(page.locator("button.danger")).to_be_visible()
     check()
-    page.locator("button.danger").press("Enter")
+    use(page.locator("button.danger"))
     expect(page.locator(".notice")).to_be_visible()
     check()
-    page.locator(".stays a").first.press("Enter")
+    use(page.locator(".stays a").first)
     expect(page).to_have_url(f"{server.url}/c/{thread.channel}/#m{words.pk}")
     assert not Fact.objects.filter(text="Likes the green boat.").exists()
     assert Message.objects.filter(pk=words.pk).exists()

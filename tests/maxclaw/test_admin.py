@@ -1,13 +1,16 @@
 """The console as a whole: every page opens, private words show nowhere by themselves, nothing changes by a GET."""
 
 import html
+import json
 import re
+from pathlib import Path
 
 import pytest
 from django.apps import apps
 from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
 from django.contrib.auth.models import Group, Permission
+from django.contrib.staticfiles import finders
 from django.db import IntegrityError, connection, transaction
 from django.test import Client
 from django.urls import NoReverseMatch, URLResolver, get_resolver, reverse
@@ -83,6 +86,17 @@ def test_every_page_opens_in_chinese(console, thread, staff):
     staff.save()
     for url in pages():
         assert console.get(url).status_code == 200, url
+
+
+def test_the_picker_of_several_rows_speaks_chinese(console, staff):
+    staff.language = "zh-hans"
+    staff.save()
+    words = console.get(reverse("admin:jsi18n")).content.decode()
+    catalogue = json.loads(words.split("const newcatalog = ")[1].split(";\n")[0])
+    script = Path(finders.find("admin/js/SelectFilter2.js")).read_text()
+    said = [words for _mark, words in re.findall(r"gettext\(\s*(['\"])(.*?)\1\s*[,)]", script, re.DOTALL)]
+    assert len(said) > 10
+    assert [words for words in said if not catalogue.get(words)] == []
 
 
 def rows():

@@ -122,43 +122,56 @@ def test_a_person_is_erased_with_the_keyboard_alone(server, thread, alice, staff
     assert User.objects.filter(pk=staff.pk).exists()
 
 
-def test_a_fact_is_retired_and_restored_with_the_keyboard_alone(server, thread, staff, open_tab):  # noqa: F811
+def test_a_fact_is_retired_and_restored_by_keyboard_and_mouse(server, thread, staff, open_tab):  # noqa: F811
     page = open_tab(server, staff, **DESKTOP).page
     fact = Fact.objects.get(status="active")
-    page.goto(server.url + reverse("admin:memory_fact_change", args=[fact.pk]))
-    for button, told in (("Retire", "The fact was retired."), ("Restore", "The fact was restored")):
-        reason = page.get_by_label("Reason")
-        Hand(page, "keyboard").reach(reason)
-        page.keyboard.press("Enter")  # without a reason nothing goes out
-        page.keyboard.type("No longer so.")
-        page.keyboard.press("Tab")
-        expect(page.get_by_role("button", name=button, exact=True)).to_be_focused()
-        page.keyboard.press("Enter")
-        expect(page.get_by_text(told)).to_be_visible()
-    fact.refresh_from_db()
-    assert (fact.status, Fact.objects.get(status="active").text) == ("retired", fact.text)
+    for how in ("keyboard", "mouse"):
+        page.goto(server.url + reverse("admin:memory_fact_change", args=[fact.pk]))
+        hand = Hand(page, how)
+        hand.skip()
+        for button, told in (("Retire", "The fact was retired."), ("Restore", "The fact was restored")):
+            send = page.get_by_role("button", name=button, exact=True)
+            hand.point(page.get_by_label("Reason"))
+            page.keyboard.press("Enter")  # without a reason nothing goes out
+            page.keyboard.type("No longer so.")
+            hand.press(send)
+            expect(page.get_by_text(told)).to_be_visible()
+        fact.refresh_from_db()
+        restored = Fact.objects.get(status="active")
+        assert (fact.status, restored.text) == ("retired", fact.text)
+        fact = restored
 
 
-def test_a_conversation_is_erased_from_its_page_once_that_is_confirmed(server, thread, staff, open_tab):  # noqa: F811
+def test_conversations_are_erased_from_their_page_once_that_is_confirmed(server, thread, alice, staff, open_tab):  # noqa: F811
     page = open_tab(server, staff, **DESKTOP).page
-    page.goto(server.url + reverse("admin:threads_thread_change", args=[thread.pk]))
-    page.get_by_role("link", name="Delete").last.click()
-    page.wait_for_url("**/delete/")
-    assert_accessible(page)
-    assert Thread.objects.filter(pk=thread.pk).exists()
-    page.get_by_role("button", name="Yes").click()
-    page.wait_for_url(lambda address: not address.endswith("/delete/"))
-    assert not Thread.objects.filter(pk=thread.pk).exists()
+    for how, doomed in (("mouse", thread), ("keyboard", thread_of(alice))):
+        page.goto(server.url + reverse("admin:threads_thread_change", args=[doomed.pk]))
+        hand = Hand(page, how)
+        hand.skip()
+        hand.press(page.get_by_role("link", name="Delete").last)
+        page.wait_for_url("**/delete/")
+        if how == "mouse":
+            assert_accessible(page)
+        assert Thread.objects.filter(pk=doomed.pk).exists()
+        hand.skip()
+        hand.press(page.get_by_role("button", name="Yes"))
+        page.wait_for_url(lambda address: "/delete/" not in address)
+        assert not Thread.objects.filter(pk=doomed.pk).exists()
 
 
 def test_a_person_is_kept_out_and_let_in_again_from_the_list(server, alice, staff, open_tab):  # noqa: F811
     page = open_tab(server, staff, **DESKTOP).page
     people = server.url + reverse("admin:accounts_user_changelist")
-    for action, active in (("deactivate", False), ("activate", True)):
+    for action, active, how in (
+        ("Sign the chosen people out and keep them out", False, "keyboard"),
+        ("Let the chosen people sign in again", True, "mouse"),
+    ):
         page.goto(f"{people}?is_active__exact={int(not active)}")
-        page.get_by_role("row", name="alice").get_by_role("checkbox").check()
-        page.locator("select[name=action]").select_option(action)
-        page.get_by_role("button", name="Run").click()
+        hand = Hand(page, how)
+        hand.skip()
+        hand.tick(page.get_by_role("row", name="alice").get_by_role("checkbox"))
+        hand.choose("select[name=action]", action)
+        hand.press(page.get_by_role("button", name="Run"))
         expect(page.get_by_text("1 account")).to_be_visible()
         assert User.objects.get(pk=alice.pk).is_active is active
         assert User.objects.get(pk=staff.pk).is_active

@@ -1,6 +1,10 @@
 """What other tests do with a mouse or by name, with nothing but a keyboard: Tab, arrows, Enter, Space, and typing."""
 
+import io
+import json
+
 import pytest
+from django.core.management import call_command
 from playwright.sync_api import expect
 
 from agent.models import ImportJob
@@ -40,8 +44,15 @@ def test_questions_are_answered_and_thoughts_unfolded(open_chat, alice, emulator
     expect(fold).to_be_focused()
 
 
-def test_a_conversation_is_found_by_its_title_and_opened(open_chat, alice):
-    create_thread(alice, title="Boats")
+def test_a_conversation_from_json_lines_is_found_by_its_title_and_gone_on_with(open_chat, alice, emulator, tmp_path):
+    said = [("user", "My boat is red."), ("assistant", "A red boat, then."), ("user", "And it leaks.")]
+    lines = [
+        {"conversation": "old", "title": "Boats", "role": role, "text": text, "created": f"2024-03-01T08:0{minute}:00Z"}
+        for minute, (role, text) in enumerate(said)
+    ]
+    file = tmp_path / "old.jsonl"
+    file.write_text("\n".join(map(json.dumps, lines)))
+    call_command("import_conversations", str(file), user="alice", stdout=io.StringIO())
     create_thread(alice, title="Trains")
     page = open_chat(alice)
     page.keyboard.press("Control+k")
@@ -50,10 +61,17 @@ def test_a_conversation_is_found_by_its_title_and_opened(open_chat, alice):
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")
     expect(page.locator("#title")).to_have_text("Boats")
+    expect(words(page)).to_have_text(["My boat is red.", "And it leaks."])
+    expect(answers(page)).to_have_text(["A red boat, then."])
     page.keyboard.press("Control+k")
     page.keyboard.press("Escape")
     expect(page.locator("#conversations .name")).to_have_text(["Main", "Trains", "Boats"])
-    expect(words(page)).to_have_count(0)
+    emulator.answer(emulated.text("It is red and leaks. " * 4), pace="10:20")
+    Keyboard(page).write("What did I say of it?")
+    expect(page.locator(".prose.growing")).to_contain_text("It is red")
+    expect(answers(page).last).to_contain_text("leaks. It is red")
+    asked = json.dumps(emulator.bodies()[-1]["messages"])
+    assert all(text in asked for _role, text in said)
 
 
 def test_a_file_is_chosen_and_imported(server, open_tab, alice, tmp_path):

@@ -6,7 +6,7 @@ from playwright.sync_api import expect
 from llm.emulator.client import text
 from tests.browser import PHONE
 from tests.browser_checks import assert_accessible, assert_fits
-from tests.chat.browser.hands import answers
+from tests.chat.browser.hands import Keyboard, answers
 from threads.lifecycle import create_thread
 from threads.models import Thread
 
@@ -24,8 +24,10 @@ def test_a_new_conversation_begins_at_the_level_that_was_chosen(open_chat, alice
     expect(page.get_by_role("menuitemradio", name="isolated")).to_contain_text("its branches and its tasks alone")
     assert_accessible(page)
     page.get_by_role("menuitemradio", name="isolated").click()
-    page.get_by_role("button", name="Level: isolated").click()
-    page.get_by_role("menuitemradio", name="work").click()
+    # With the keyboard, too.
+    hand = Keyboard(page)
+    hand.press(page.get_by_role("button", name="Level: isolated"))
+    hand.choose("work")
     expect(page.get_by_role("button", name="Level: isolated · work")).to_be_focused()
     page.locator("#words-box").fill("Hello")
     page.keyboard.press("Enter")
@@ -68,11 +70,16 @@ def test_becoming_stricter_says_what_that_means_first(open_chat, alice):
     expect(dialog).to_have_count(0)
     thread.refresh_from_db()
     assert (thread.scope, thread.category) == ("open", "")
-    page.locator("#whole").click()
-    page.get_by_role("menuitem", name="Level").click()
-    dialog.get_by_label("isolated").check()
-    dialog.get_by_label("Category").select_option("work")
-    stricter.click()
+    # With the keyboard alone.
+    hand = Keyboard(page)
+    hand.press(page.locator("#whole"))
+    hand.choose("Level")
+    hand.reach(dialog.get_by_label("isolated"))
+    page.keyboard.press("Space")
+    expect(dialog.get_by_label("isolated")).to_be_checked()
+    hand.reach(dialog.get_by_label("Category"))
+    page.keyboard.type("work")
+    hand.press(stricter)
     expect(badges(page)).to_have_text(["isolated", "work"])
     expect(page.locator("#toasts")).to_contain_text("“Boats” is stricter now.")
     expect(page.locator("#conversations li", has_text="Survey").locator(".badge")).to_have_text(
