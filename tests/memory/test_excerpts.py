@@ -27,8 +27,8 @@ def hit(message_id, day, generation_id=1, chars=40):
 
 
 @given(
-    placed=st.lists(st.tuples(st.integers(0, 4), st.integers(1, 3), st.integers(10, 600)), max_size=40),
-    room=st.integers(200, 4_000),
+    placed=st.lists(st.tuples(st.integers(0, 2), st.integers(1, 2), st.integers(10, 90)), min_size=20, max_size=40),
+    room=st.integers(200, 2_000),
     named=st.booleans(),
 )
 def test_the_list_keeps_to_its_room_in_whatever_order_its_days_were_stored(placed, room, named):
