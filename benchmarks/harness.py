@@ -26,6 +26,8 @@ ROOT = Path(__file__).resolve().parent.parent
 DATABASE_THREADS_ROLE = "web"  # the role whose database connections are pooled, as in the ASGI process
 # A turn is looked for when it is rung for, never by the clock: a measurement has no work beside it.
 UNDISTURBED_SECONDS = "3600"
+# Names a database whose migrated tables are copied, where several benchmarks run one after the other.
+TEMPLATE = "BENCHMARK_TEMPLATE_DATABASE"
 
 
 def arguments(description: str | None) -> argparse.ArgumentParser:
@@ -95,26 +97,27 @@ def _close_database() -> None:
 def _database(durable: bool) -> Iterator[str]:
     """The URL of a fresh database, dropped after the block."""
     if os.environ.get("DATABASE_URL"):
-        with _fresh_database(os.environ["DATABASE_URL"]) as url:
+        with fresh_database(os.environ["DATABASE_URL"]) as url:
             yield url
         return
     cluster = TemporaryCluster([] if durable else UNSAFE_AND_FAST)
     try:
         cluster.start()
-        with _fresh_database(cluster.url) as url:
+        with fresh_database(cluster.url) as url:
             yield url
     finally:
         cluster.stop()
 
 
 @contextmanager
-def _fresh_database(url: str) -> Iterator[str]:
-    """A database beside the one that `url` names, which is left alone."""
+def fresh_database(url: str) -> Iterator[str]:
+    """A database beside the one that `url` names, which is left alone; a copy of TEMPLATE's where that is set."""
     name = f"maxclaw_benchmark_{uuid.uuid4().hex[:8]}"
     before, _, query = url.partition("?")
     fresh = f"{before.rpartition('/')[0]}/{name}" + (f"?{query}" if query else "")
+    template = sql.Identifier(os.environ.get(TEMPLATE, "template1"))
     with psycopg.connect(url, autocommit=True) as server:
-        server.execute(sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name)))
+        server.execute(sql.SQL("CREATE DATABASE {} TEMPLATE {}").format(sql.Identifier(name), template))
         try:
             yield fresh
         finally:

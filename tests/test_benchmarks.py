@@ -11,7 +11,7 @@ import pytest
 
 from agent.import_lines import parse_line
 from benchmarks import corpora
-from benchmarks.harness import ROOT, percentile
+from benchmarks.harness import ROOT, TEMPLATE, fresh_database, percentile
 from benchmarks.steward import repeats
 from tests.emulator_server import running_emulator
 
@@ -55,6 +55,16 @@ FIGURES = {
     "thresholds": {"model", "recall", "briefing"},
     "search": {"p95_ms", "tool_p95_ms", "short_rows_p95_ms", "grep_ratio", "index_share", "insert_ratio"},
 }
+
+
+@pytest.fixture(scope="module", autouse=True)
+def migrated_once():
+    """Every benchmark here starts with a copy of one empty, migrated database."""
+    with fresh_database(os.environ["DATABASE_URL"]) as url, pytest.MonkeyPatch.context() as patch:
+        command = [sys.executable, "manage.py", "migrate", "--verbosity", "0", "--skip-checks"]
+        subprocess.run(command, cwd=ROOT, env={**os.environ, "DATABASE_URL": url}, check=True, timeout=SECONDS)
+        patch.setenv(TEMPLATE, url.partition("?")[0].rpartition("/")[2])
+        yield
 
 
 def run(name, *options):
