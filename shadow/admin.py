@@ -14,6 +14,7 @@ from django.utils.timezone import localtime
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from llm.models import ModelCall
 from maxclaw.admin_base import BigTableAdmin
 from memory.admin_changes import staff_of
 from shadow import admin_comparison, admin_review, attempts, cancelling, runs
@@ -23,7 +24,8 @@ from threads.models import PrivateReading, Thread
 from threads.private_reading import may_read
 
 # Why a run waits, or came to nothing. What is not here is the name of an error.
-WHY: dict[str, Promise] = {
+WHY: dict[str, str | Promise] = {
+    **dict(ModelCall.Outcome.choices),
     runs.NO_BUDGET: _("the budget for today is spent"),
     runs.NO_MODEL: _("no model may read its category"),
     runs.Failure.FOREIGN_CALLS: _("the model called other tools"),
@@ -48,8 +50,7 @@ class ShadowRunAdmin(BigTableAdmin):
         "owner",
         "thread",
         "reason",
-        "path",
-        "path_reason",
+        "how",
         "model",
         "status",
         "why",
@@ -61,6 +62,11 @@ class ShadowRunAdmin(BigTableAdmin):
     list_filter = ("status", "path", "path_reason", "reason", "model")
     search_fields = ("=id", "thread__channel", "owner__username")
     list_select_related = ("owner", "thread")
+
+    @admin.display(description=_("path"), ordering="path")
+    def how(self, run: ShadowRun) -> str:
+        shown = (run.get_path_display(), run.get_path_reason_display())
+        return ": ".join(str(part) for part in shown if part) or "–"
 
     @admin.display(description=_("why"), ordering="error")
     def why(self, run: ShadowRun) -> str:

@@ -42,6 +42,7 @@ PATHS: dict[str, str | Promise] = {
 }
 # Of runs, and of calls that stand alone.
 STATUSES: dict[str, str | Promise] = {**dict(ModelCall.Outcome.choices), **dict(ShadowRun.Status.choices)}
+WELL = (ShadowRun.Status.COMPLETED, ModelCall.Outcome.COMPLETE)
 JUDGE_PERMISSION = "shadow.add_proposalreview"
 
 
@@ -137,7 +138,8 @@ def charts(found: Report) -> list[tuple[str, str, str, str]]:
         gettext("without"): [side.total - side.covered for side in sides],
     }
     paths = sorted({row.path for row in found.costs})
-    statuses = sorted({row.status for row in found.costs})
+    # What went well has the first colour, whatever else there is.
+    statuses = sorted({row.status for row in found.costs}, key=lambda status: (status not in WELL, status))
     dollars = {
         str(status_name(status)): [
             float(

@@ -43,7 +43,8 @@ def test_the_list_of_runs_says_why_one_waits_or_came_to_nothing(client, said):
     run_row(said.thread, status="failed", error="transient")
     helper(client, "view_shadowrun")
     page = client.get(reverse("admin:shadow_shadowrun_changelist")).content.decode()
-    assert "the budget for today is spent" in page and "transient" in page
+    assert "the budget for today is spent" in page and "transient error" in page
+    assert "cold: there is no request to follow" in page
 
 
 def test_a_pair_shows_its_words_to_those_who_may_read_them_and_each_part_is_noted(client, alice, bob, said):
