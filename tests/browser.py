@@ -100,7 +100,7 @@ def open_tab(chromium_browser: Browser) -> Iterator[Any]:
     tabs: list[Tab] = []
 
     def open_one(server: Any, user: Any = None, **options: Any) -> Tab:
-        context = chromium_browser.new_context(**{"locale": "en-GB", **options})
+        context = chromium_browser.new_context(**{"locale": "en-GB", "reduced_motion": "reduce", **options})
         if user is not None:
             context.add_cookies([session_cookie(user, server.url)])
         tab = Tab(context, server.url)
