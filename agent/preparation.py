@@ -183,7 +183,7 @@ def _header(thread: Thread, generation: Generation, model: Model) -> RequestHead
             thinking=model.thinking_parameter(),
         )
     )
-    if model.name == (_own_model(thread, generation) or model.name):
+    if model == router.first_choice(catalog.MAIN, thread.category, _own_model(thread, generation)):
         generation.header = header
         if generation.opening is not None:  # else it is saved with the opening
             generation.save(update_fields=["header"])

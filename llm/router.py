@@ -41,6 +41,16 @@ def candidates(palette: str, category: str, preferred: str = "") -> list[Model]:
     `preferred` (a catalog name; may stand outside the palette) comes first among the healthy ones that may
     read the category. A resting model comes last. A model not tagged with the category is never among them.
     """
+    return sorted(_allowed(palette, category, preferred), key=lambda model: not is_healthy(model))
+
+
+def first_choice(palette: str, category: str, preferred: str = "") -> Model:
+    """The model that is asked when all are healthy: the others serve the turns in which it is not. Raises
+    NoModelForCategory."""
+    return _allowed(palette, category, preferred)[0]
+
+
+def _allowed(palette: str, category: str, preferred: str) -> list[Model]:
     models = list(catalog.palette(palette))
     chosen = catalog.load_catalog().models.get(preferred) if preferred else None
     if chosen is not None:
@@ -54,7 +64,7 @@ def candidates(palette: str, category: str, preferred: str = "") -> list[Model]:
             )
             % {"category": category}
         )
-    return sorted(allowed, key=lambda model: not is_healthy(model))
+    return allowed
 
 
 def is_healthy(model: Model) -> bool:

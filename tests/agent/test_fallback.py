@@ -3,7 +3,10 @@
 import pytest
 from asgiref.sync import async_to_sync
 
+from llm import catalog, router
 from llm.emulator.client import text, thinking, tool_use
+from llm.error_table import ErrorKind
+from llm.errors import ModelError
 from llm.models import ModelCall
 from tests.agent.world import running_world
 from threads.models import Generation
@@ -18,9 +21,9 @@ main = ["emulator-main", "emulator-light-all"]
 
 
 def test_a_fallback_serves_one_turn_with_its_tools_and_every_request_is_proved(emulator, alice, settings, tmp_path):
-    catalog = tmp_path / "catalog.toml"
-    catalog.write_text(PALETTE)
-    settings.MAXCLAW_CATALOG = str(catalog)
+    file = tmp_path / "catalog.toml"
+    file.write_text(PALETTE)
+    settings.MAXCLAW_CATALOG = str(file)
     settings.MODEL_RETRIES = 0
     look = tool_use("message_history_read", {"channel": "nowhere"})
     emulator.answer(thinking("I think."), look, match={"model": "emulator-main"})
@@ -48,3 +51,33 @@ def test_a_fallback_serves_one_turn_with_its_tools_and_every_request_is_proved(e
     assert "I think." not in str(emulator.bodies()[-1])
     report = verify_thread(thread)
     assert report.calls == report.proved == len(calls)
+
+
+def test_a_conversation_that_begins_with_a_fallback_goes_on_with_the_model_that_it_stood_in_for(
+    emulator, alice, settings, tmp_path
+):
+    file = tmp_path / "catalog.toml"
+    file.write_text(PALETTE)
+    settings.MAXCLAW_CATALOG = str(file)
+    emulator.answer(text("From the other."), match={"model": "emulator-light-all"})
+    emulator.answer(text("From the first."), times=2, match={"model": "emulator-main"})
+    router.report(catalog.get("emulator-main"), ModelError(ErrorKind.TRANSIENT, "resting", status=529))
+
+    async def run():
+        async with running_world(emulator) as world:
+            thread = await world.new_thread(alice)
+            first = await world.ask(thread, "First")
+            router.forget()
+            await world.ask(thread, "Second")
+            return thread, first, await world.ask(thread, "Third")
+
+    thread, first, rows = async_to_sync(run)()
+    assert [row.text for row in first] == ["First", "From the other."]
+    assert [row.text for row in rows[2:]] == ["Second", "From the first.", "Third", "From the first."]
+    assert list(ModelCall.objects.order_by("id").values_list("model", flat=True)) == [
+        "emulator-light-all",
+        "emulator-main",
+        "emulator-main",
+    ]
+    report = verify_thread(thread)
+    assert report.calls == report.proved == 3
