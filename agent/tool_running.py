@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any, cast
 
 from agent.registry import Tool, ToolContext, ToolError, ToolOutput, WaitForUser
-from maxclaw.database_threads import in_database
+from maxclaw.database_threads import in_database_at_length
 from threads.transcript import LeaseLost, ThreadGone
 
 logger = logging.getLogger("maxclaw.tools")
@@ -40,7 +40,7 @@ async def _within(seconds: float, tool: Tool, context: ToolContext, arguments: d
         async with asyncio.timeout(seconds):
             return await cast("Awaitable[ToolOutput]", tool.run(context, arguments))
     run = cast("Callable[[ToolContext, dict[str, Any]], ToolOutput]", tool.run)
-    work = asyncio.ensure_future(in_database(run, context, arguments))
+    work = asyncio.ensure_future(in_database_at_length(run, context, arguments))
     work.add_done_callback(lambda done: done.cancelled() or done.exception())
     ended, _running = await asyncio.wait([work], timeout=seconds)
     if not ended:

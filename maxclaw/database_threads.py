@@ -19,25 +19,24 @@ from django.db.backends.postgresql.base import DatabaseWrapper
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_executor: ThreadPoolExecutor | None = None
+_executors: dict[str, ThreadPoolExecutor] = {}
 _making = threading.Lock()
 
 
-def _get_executor() -> ThreadPoolExecutor:
-    global _executor
+def _get_executor(name: str, threads: int) -> ThreadPoolExecutor:
     with _making:
-        if _executor is None:
-            _executor = ThreadPoolExecutor(settings.DATABASE_THREADS, thread_name_prefix="database")
-        return _executor
+        if name not in _executors:
+            _executors[name] = ThreadPoolExecutor(threads, thread_name_prefix=name)
+        return _executors[name]
 
 
-def _forget_executor() -> None:
+def _forget_executors() -> None:
     """A forked child has none of its parent's threads."""
-    global _executor, _making
-    _executor, _making = None, threading.Lock()
+    global _executors, _making
+    _executors, _making = {}, threading.Lock()
 
 
-os.register_at_fork(after_in_child=_forget_executor)
+os.register_at_fork(after_in_child=_forget_executors)
 
 
 async def in_database(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
@@ -47,14 +46,23 @@ async def in_database(function: Callable[P, R], *args: P.args, **kwargs: P.kwarg
     is waited for even when the caller is cancelled, and CancelledError raised only then: whatever the caller
     does next sees the unit done and never races with it. A cancelled caller cannot know whether it committed.
     """
+    return await _on(_get_executor("database", settings.DATABASE_THREADS), function, *args, **kwargs)
 
+
+async def in_database_at_length(function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
+    """The same for a unit that may take long. These have threads of their own and at most half of the connections, so
+    that no renewal of a lease ever waits behind them."""
+    return await _on(_get_executor("database-long", settings.DATABASE_THREADS // 2), function, *args, **kwargs)
+
+
+async def _on(executor: ThreadPoolExecutor, function: Callable[P, R], *args: P.args, **kwargs: P.kwargs) -> R:
     def unit() -> R:
         try:
             return function(*args, **kwargs)
         finally:
             connections.close_all()
 
-    work = asyncio.ensure_future(sync_to_async(unit, thread_sensitive=False, executor=_get_executor())())
+    work = asyncio.ensure_future(sync_to_async(unit, thread_sensitive=False, executor=executor)())
     try:
         return await asyncio.shield(work)
     except asyncio.CancelledError:
@@ -74,10 +82,10 @@ async def _wait_for(work: "asyncio.Future[R]") -> None:
 
 def close_all() -> None:
     """Wait for running units, end the threads and close the pool: for tests and for the end of a process."""
-    global _executor
     with _making:
-        executor, _executor = _executor, None
-    if executor is not None:
+        executors = list(_executors.values())
+        _executors.clear()
+    for executor in executors:
         executor.shutdown(wait=True)
     for connection in connections.all():
         # The pool belongs to the process, whichever thread opened it; asking for one that is not there makes it.

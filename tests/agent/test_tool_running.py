@@ -9,8 +9,9 @@ from asgiref.sync import async_to_sync
 from agent.models import ToolCall
 from agent.registry import ToolContext, ToolOutput, tool, unregister
 from llm.emulator.client import text, tool_use
+from maxclaw.database_threads import close_all
 from tests.agent.world import running_world
-from threads.models import Message
+from threads.models import Message, Thread
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -98,6 +99,39 @@ def test_tools_that_are_not_run_one_after_the_other_in_the_order_of_their_calls(
     play(emulator, alice, 2)
     first, second = ToolCall.objects.order_by("id").values_list("id", flat=True)
     assert steps == [("begins", first), ("ends", first), ("begins", second), ("ends", second)]
+
+
+def test_a_lease_is_renewed_while_more_tools_run_than_there_are_threads(emulator, alice, waits, settings):
+    settings.DATABASE_THREADS, settings.LEASE_RENEW_SECONDS = 4, 0.05
+    let_go, begun = threading.Event(), []
+
+    def held(context: ToolContext, _arguments: dict) -> ToolOutput:
+        begun.append(context.call_id)
+        let_go.wait(20)
+        return ToolOutput("done")
+
+    waits(held, parallel_safe=True, time_limit_seconds=20)
+    emulator.answer(*[tool_use("waits", {})] * 6)
+    emulator.answer(text("All done."))
+
+    async def run():
+        close_all()
+        async with running_world(emulator) as world:
+            thread = await world.new_thread(alice)
+            try:
+                await world.say(thread, "Wait")
+                await world.until(lambda: begun)
+                until = await world.until(lambda: Thread.objects.get(pk=thread.pk).lease_until)
+                await world.until(lambda: Thread.objects.get(pk=thread.pk).lease_until > until)
+                assert len(begun) <= 2
+            finally:
+                let_go.set()
+            await world.rest(thread)
+            return await world.rows(thread)
+
+    rows = async_to_sync(run)()
+    assert [row.text for row in rows if row.role == "tool"] == ["done"] * 6
+    assert rows[-1].text == "All done."
 
 
 def test_stop_ends_a_tool_that_runs_and_leaves_no_call_without_its_result(emulator, alice, waits):
