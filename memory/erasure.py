@@ -9,7 +9,7 @@ from django.utils.translation import ngettext
 
 from accounts import erasing
 from accounts.models import User
-from memory import secrets
+from memory import forgetting, secrets
 from memory.fact_rows import level_of, lock_facts
 from memory.models import (
     Digest,
@@ -99,9 +99,9 @@ def erase_thread(thread: Thread) -> None:
     proved = set(FactEvidence.objects.filter(fact__in=touched).values_list("fact_id", flat=True))
     island = Fact.objects.filter(owner_id=thread.owner_id, island=thread)
     left_alone = not Thread.objects.filter(island=thread).exclude(pk=thread.pk).exists()
-    delete_facts(
-        thread.owner_id, touched - proved | (set(island.values_list("pk", flat=True)) if left_alone else set())
-    )
+    ids = touched - proved | (set(island.values_list("pk", flat=True)) if left_alone else set())
+    forgetting.end_told(thread.owner_id, list(Fact.objects.select_for_update().filter(pk__in=ids).order_by("pk")))
+    delete_facts(thread.owner_id, ids)
     FactUse.objects.filter(Q(message__thread=thread) | Q(generation__thread=thread)).delete()
     Digest.objects.filter(message__thread=thread).delete()
     Episode.objects.filter(thread=thread).delete()

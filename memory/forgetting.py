@@ -5,11 +5,11 @@ deleted. A live generation that opened with the fact ends at the next turn bound
 which it would learn the fact again, and none of them proves anything more (`memory/forgotten.py`).
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from django.db import transaction
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from accounts import erasing
 from accounts.models import User
@@ -50,8 +50,7 @@ def forget(fact: Fact, *, writer: str, actor: User | None = None, viewer: Viewer
         # Whoever is just being told of one of them is waited for.
         going = list(Fact.objects.select_for_update().filter(pk__in=_versions(fact)).order_by("pk"))
         report = _report(fact.owner_id, going)
-        for generation in Generation.objects.filter(pk__in=report.ending).select_related("thread"):
-            renewal.request_forgetting(generation)
+        end_told(fact.owner_id, going)
         teachers = forgotten.teachers(fact.owner_id, going)
         steward_work.pass_over(teachers.filter(thread__in=threads))
         log(
@@ -75,10 +74,15 @@ def foresee(fact: Fact) -> Forgotten:
     return _report(fact.owner_id, list(Fact.objects.filter(pk__in=_versions(fact)).order_by("pk")))
 
 
+def end_told(owner_id: int, going: Sequence[Fact]) -> None:
+    """End the live generations that were told of facts which go, at the next turn boundary. The facts are locked, so
+    that whoever is just being told of one was waited for."""
+    for generation in _told(owner_id, going).filter(ended__isnull=True).select_related("thread"):
+        renewal.request_forgetting(generation)
+
+
 def _report(owner_id: int, going: list[Fact]) -> Forgotten:
-    told = Generation.objects.filter(pk__in=FactUse.objects.filter(fact__in=going).values("generation"))
-    holding = _generations_with(owner_id, [gone.text for gone in going])
-    generations = sorted({*told.values_list("pk", flat=True), *holding})
+    generations = sorted(_told(owner_id, going).values_list("pk", flat=True))
     ending = Generation.objects.filter(pk__in=generations, ended__isnull=True)
     messages, more_messages = _messages_with(owner_id, going)
     older = Generation.objects.filter(pk__in=generations[:-LISTED_MAX], thread__deleted__isnull=True)
@@ -128,10 +132,10 @@ def _messages_with(owner_id: int, facts: Iterable[Fact]) -> tuple[list[int], int
     return sorted(listed), holding.exclude(pk__in=listed).count()
 
 
-def _generations_with(owner_id: int, texts: Iterable[str]) -> list[int]:
-    """Generations whose opening or summary says the words."""
-    holds = Q()
-    for text in texts:
-        escaped = text.replace("\\", "\\\\").replace('"', '\\"')
-        holds |= Q(summary__contains=text) | Q(summary_before__contains=text) | Q(opening__contains=escaped)
-    return list(Generation.objects.filter(holds, owner_id=owner_id).values_list("pk", flat=True))
+def _told(owner_id: int, facts: Sequence[Fact]) -> QuerySet[Generation]:
+    """Generations that were briefed with facts, or whose opening or summary says their words."""
+    told = Q(pk__in=FactUse.objects.filter(fact__in=facts).values("generation"))
+    for fact in facts:
+        escaped = fact.text.replace("\\", "\\\\").replace('"', '\\"')
+        told |= Q(summary__contains=fact.text) | Q(summary_before__contains=fact.text) | Q(opening__contains=escaped)
+    return Generation.objects.filter(told, owner_id=owner_id)

@@ -260,6 +260,19 @@ def test_a_conversation_takes_along_its_evidence_and_what_it_alone_proves(alice,
     assert CANARY not in json.dumps(list(erasing.export_user(alice)), default=str)
 
 
+def test_a_live_generation_that_was_told_what_an_erased_conversation_alone_proved_ends_too(alice, thread):
+    said, elsewhere = say(thread, Message.Role.USER, "Tea!"), say(thread_of(alice), Message.Role.USER, "Tea, please.")
+    alone, both = remember(said, f"Likes {CANARY}.").fact, remember(said, "Drinks tea.").fact
+    remember(elsewhere, "Drinks tea.")
+    told, untouched = thread_of(alice), thread_of(alice)
+    tell(alone, live(told))
+    tell(both, live(untouched))
+    tell(alone, live(thread))
+    erasing.erase_thread(thread)
+    connection.check_constraints()
+    assert list(TaskFrame.objects.values_list("thread", "source")) == [(told.pk, "compaction/forgotten")]
+
+
 def test_reasons_that_quote_a_conversation_go_with_it_though_the_facts_stay(alice, thread):
     """A model that read there took back, and replaced, what other conversations prove."""
     said = say(thread_of(alice), Message.Role.USER, "Tea!")
