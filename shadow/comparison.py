@@ -100,14 +100,14 @@ def matched(pairs: Iterable[Pair], steward: Sequence[Item], shadow: Sequence[Ite
 
 
 def groups(steward: Iterable[Item], shadow: Iterable[Item]) -> list[Group]:
-    """The items in groups for judging their meaning, without groups of which one side is empty."""
+    """The items in groups for judging their meaning. A group of which one side is empty has no piece to be asked."""
     found: dict[tuple[int, tuple[str, ...]], Group] = {}
     for items, side in ((steward, "steward"), (shadow, "shadow")):
         for item in items:
             key = (item.owner_id, tuple(sorted(item.categories)))
             group = found.setdefault(key, Group(item.owner_id, item.categories))
             getattr(group, side).append(item)
-    return [group for _key, group in sorted(found.items()) if group.steward and group.shadow]
+    return [group for _key, group in sorted(found.items())]
 
 
 def pieces(group: Group, most: int = GROUP_SIDE_MAX) -> list[Group]:

@@ -24,7 +24,8 @@ DISCLAIMERS: tuple[Promise, ...] = (
 
 @dataclass(frozen=True)
 class Semantic:
-    """Coverage by meaning over the items that a model judged. The pairs are to be looked at, not the truth."""
+    """Coverage by meaning over the items that a model judged, and those that had none to be judged with. The pairs are
+    to be looked at, not the truth."""
 
     matched: Matched
     calls: list[int]
@@ -81,7 +82,7 @@ def report(window: Window) -> Report:
 
 
 def semantic(judged: Judged) -> Semantic:
-    """Both coverages over what was judged."""
+    """Both coverages over what was judged or had no counterpart to be judged with."""
     left = _once(item for group in judged.groups for item in group.steward)
     right = _once(item for group in judged.groups for item in group.shadow)
     return Semantic(comparison.matched(judged.pairs, left, right), judged.calls, judged.unjudged)

@@ -55,8 +55,9 @@ REPORT = Tool(
 
 @dataclass
 class Judged:
-    """`groups` are what was judged, `pairs` what was found in them, `calls` the ids of the model calls. `unjudged`
-    holds a reason for each piece that no model judged: its items are in no coverage."""
+    """`groups` are what was judged, and what needs no judge because the other side wrote nothing there: it is not
+    covered. `pairs` are what was found in them, `calls` the ids of the model calls. `unjudged` holds a reason for each
+    piece that no model judged: its items are in no coverage."""
 
     groups: list[Group] = field(default_factory=list)
     pairs: list[Pair] = field(default_factory=list)
@@ -74,7 +75,7 @@ async def judge(steward: Sequence[Item], shadow: Sequence[Item], *, most_calls: 
 
     Raises PairingRefused when an answer names what was not shown, or cannot be read.
     """
-    found = Judged()
+    found = Judged([group for group in comparison.groups(steward, shadow) if not (group.steward and group.shadow)])
     for number, planned_piece in enumerate(planned(steward, shadow)):
         if number >= most_calls:
             found.unjudged.append("most-calls")
@@ -82,6 +83,7 @@ async def judge(steward: Sequence[Item], shadow: Sequence[Item], *, most_calls: 
         # What was forgotten or isolated since the rows were read reaches no prompt.
         piece = await in_database(_still_open, planned_piece)
         if not piece.steward or not piece.shadow:
+            found.groups.append(piece)
             continue
         try:
             indices, call = await _ask(piece)

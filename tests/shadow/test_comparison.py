@@ -336,7 +336,8 @@ def test_a_light_model_pairs_what_says_the_same_in_calls_of_their_own(emulator, 
     emulator.answer(tool_use("report_pairs", {"pairs": [{"first": 1, "second": 1}]}), match={"contains": "Second list"})
     found = compare("--semantic")["semantic_coverage"]
     assert found["pairs"] == [{"steward": f"f:{facts[0].pk}", "shadow": f"p:{proposals[0].pk}"}]
-    assert found["steward_by_shadow"] == {"covered": 1, "total": 1, "share": 1.0}
+    # What was written in a category where the other side wrote nothing was missed.
+    assert found["steward_by_shadow"] == {"covered": 1, "total": 2, "share": 0.5}
     assert found["shadow_by_steward"] == {"covered": 1, "total": 2, "share": 0.5}
     # A category that has one side alone asked nobody, and nothing isolated was sent.
     [call] = ModelCall.objects.all()
@@ -384,7 +385,12 @@ def test_what_is_outspent_is_not_judged_and_a_group_with_one_side_left_asks_nobo
     judged = async_to_sync(pairing.judge)(found.steward, found.shadow)
     assert judged.unjudged == ["budget"]
     assert async_to_sync(pairing.judge)(found.steward, found.shadow, most_calls=0).unjudged == ["most-calls"]
+    # What waits for a judge is neither covered nor missed; a category with one side alone needs none.
+    assert comparison_report.semantic(judged).matched.steward_by_shadow == comparison.Coverage(0, 1)
+    assert comparison_report.semantic(judged).matched.shadow_by_steward == comparison.Coverage(0, 0)
     Fact.objects.update(scope="isolated", category="", island=thread_of(alice, scope="isolated"))
-    assert async_to_sync(pairing.judge)(found.steward, found.shadow).unjudged == []
+    judged = async_to_sync(pairing.judge)(found.steward, found.shadow)
+    assert judged.unjudged == []
+    assert comparison_report.semantic(judged).matched.shadow_by_steward == comparison.Coverage(0, 2)
     assert not emulator.requests()
     assert Message.objects.exists()
