@@ -35,13 +35,18 @@ _SHAPES: dict[str, re.Pattern[str]] = {
     # To the last @ before white space, so that a password with / or @ goes whole. A port follows a host, not a name.
     "password in a URL": re.compile(
         r"(?<=://)[^/\s:@\"'<>]*:(?!\d{1,5}[/?#])[^\s\"'<>]+(?=@[\w\[.-])|(?<=://)[0-9a-fA-F]{32}(?::[0-9a-fA-F]{32})?(?=@)"
+        # A data source name of drivers that write no scheme: name:password@tcp(host:port)/database.
+        r"|(?<![\w/:.-])[\w.-]+:[^\s\"'<>]+(?=@(?:tcp|udp|unix)\d?\()"
     ),
     "password of a command": re.compile(
         r"(?<![\w-])(?:-u|--user|--proxy-user)[ =]+[\"']?[\w.@-]+:(?=[^\s\"']*[\d!#$%^&*])[^\s\"':/]{6,}"
     ),
     "password": re.compile(
-        r"(?i)(?:(?<![\w-])(?:password|passwd|passphrase|pwd)\s*=\s*"
-        r"|(?<![\w-])(?:password|passwd|passphrase|pwd)\s*(?::|\bis\b)\s*(?=[^\s,;]*[\d!@#$%^&*_])"
+        # A name may have more before it, as in DB_PASSWORD and PGPASSWORD, and a key its quotation marks.
+        r"(?i)(?:(?<![\w-])\w*(?:password|passwd|passphrase|pwd)[\"']?\s*=\s*(?!(?:true|false|none|null)\b)"
+        r"|(?<=[\"'])\w*(?:password|passwd|passphrase|pwd)[\"']\s*:\s*"
+        r"(?=([\"'])(?!(?:none|null|required|optional|string|text|unknown)[\"'])[^\"'\n]{4,}\1)"
+        r"|(?<![\w-])\w*(?:password|passwd|passphrase|pwd)\s*(?::|\bis\b)\s*(?=[^\s,;]*[\d!@#$%^&*_])"
         # A word that stands alone behind it is one; words that go on are a sentence.
         r"|(?<![\w-])(?:password|passwd|passphrase|pwd)\s*[:：]\s*"
         r"(?!(?:none|null|required|optional|string|text|unknown|forgotten|changed|reset|stored|hidden|missing)\b)"
@@ -54,7 +59,7 @@ _SHAPES: dict[str, re.Pattern[str]] = {
         r"|auth_?cookie)\s*=\s*(?=[^\s;]*\d)[^\s;,]{8,}"
     ),
     "bearer token": re.compile(
-        rf"(?i)(?<![\w-])(?:bearer\s+(?:{_MADE}{{12,}}|[\w.~+/=-]{{20,}})|authorization\s*:\s*(?:basic|bearer|token)\s+\S{{6,}}"
+        rf"(?i)(?<![\w-])(?:bearer\s+(?:{_MADE}{{10,}}|[\w.~+/=-]{{20,}})|authorization\s*:\s*(?:basic|bearer|token)\s+\S{{6,}}"
         rf"|basic\s+(?=[a-z0-9+/]*[A-Z0-9])(?=[a-z0-9+/]*\d)[a-z0-9+/]{{12,}}={{0,2}})"
         r"|\beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?"
     ),

@@ -17,12 +17,26 @@ SECRETS = {
         "https://example.org/a?token=abcdef123",
     ],
     "bearer token": [
+        "Bearer abcdef1234",
         "Authorization: Bearer abc.def-123456789",
         "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0.abc",
     ],
     "private key": ["-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----"],
-    "password in a URL": ["postgres://me:hunter22@host/db", "redis://:s3cret@host:6379"],
-    "password": ["host=db user=me password=hunter2", "Server=x;User Id=z;Password=abc;", "我的密码是 abc12345"],
+    "password in a URL": [
+        "postgres://me:hunter22@host/db",
+        "redis://:s3cret@host:6379",
+        "root:hunter2@tcp(127.0.0.1:3306)/orders",
+    ],
+    "password": [
+        "host=db user=me password=hunter2",
+        "Server=x;User Id=z;Password=abc;",
+        "我的密码是 abc12345",
+        '{"password": "hunter22"}',
+        "'PASSWORD': 'correct horse'",
+        "DB_PASSWORD=hunter22",
+        "PGPASSWORD=hunter22 psql",
+        "db_password: hunter22",
+    ],
     "webhook URL": [
         "https://hooks.slack.com/services/T000/B000/k3J9s",
         "https://discord.com/api/webhooks/123/abc",
@@ -54,6 +68,7 @@ def test_each_shape_is_recognised_and_redacted(kind, words):
         "Meets at 10:30 with a:b@c.",
         "password: please reset it, the token bucket is full and my key is under the mat.",
         "http://localhost:8000/a@b, the token is short-lived, docker run -u 1000:1000, password: string",
+        'showPassword=true, "password": "string", {"password": null}, user_password: required',
         "The secret is that everybody knows, 1.2.3.4 and 2023.2024.2025.2026.",
     ],
 )
