@@ -56,6 +56,10 @@ _TAG = re.compile(
     r"|don't you( think)?|is that (ok|okay|clear|fine)|does that work"
     r"|好吗|好吧|行吗|行不行|好不好|对吗|对吧|是吧|可以吗|明白吗|懂吗)$"
 )
+# Chinese questions that end so need no mark, whoever they begin with.
+_ENDS_ASKING = re.compile(r"(?:吗|[行好对]不[行好对]|可不可以|能不能|是不是)$")
+# Two things and nothing said of them: "Tabs or spaces".
+_CHOICE = re.compile(r"(?i)^(?:[\w-]+ or [\w-]+|(?!.*[我都])[^\s]{1,12}还是[^\s]{1,12})$")
 _STATES = re.compile(r"(?i)^(i|i'm|i've|i'd|i'll|we|we're|we've|we'll|my|our|let's|我|我们|咱们|咱)(?![a-z])")
 _UNSURE = re.compile(
     r"(?i)\b(don't know|do not know|wonder|wondering|not sure|unsure|no idea|curious|asking|want to know"
@@ -185,6 +189,8 @@ def _asks_unmarked(clauses: Sequence[str]) -> bool:
     if not clauses:
         return False
     first, *others = clauses
+    if not others and (_ENDS_ASKING.search(first) or _CHOICE.match(first)):
+        return True
     if others:
         asks = _ASKS_INDIRECTLY.match(first) or _ASKS_WHICH.match(first)
         return bool(asks) and all(_ALTERNATIVES.search(other) and not _STATES.match(other) for other in others)

@@ -28,6 +28,11 @@ from memory.assent import accepts, only_asks
         "Which is better, tabs or spaces",
         "告诉我是否该用制表符",
         "我想知道该用哪个",
+        "我该用空格吗",
+        "我们用空格好吗",
+        "我用空格行不行",
+        "Tabs or spaces",
+        "用空格还是制表符",
     ],
 )
 def test_words_that_only_ask(words):
@@ -47,6 +52,8 @@ def test_words_that_only_ask(words):
         "What I want is tabs.",
         "Use tabs. OK?",
         "我喜欢用空格，好吗？",
+        "我喜欢用空格，好吗",
+        "我还是用空格",
         "用制表符吧",
         "以后都用中文回答，可以吗？",
         "Tell me when you delete something.",
