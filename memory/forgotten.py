@@ -35,13 +35,25 @@ def saying(facts: Iterable[Fact]) -> Q:
 
 
 def teachers(owner_id: int, facts: Sequence[Fact]) -> QuerySet[Message]:
-    """Messages from which facts would be written again: those that prove them, with what these were copied from, and
-    those in which their words stand."""
+    """Messages from which facts would be written again: those that prove them, with what these were copied from, every
+    copy of either, and those in which their words stand. A copy forgets where it came from when that is erased, so
+    each is named by itself."""
     rows = FactEvidence.objects.filter(fact__in=facts)
     cited = {pk for row in rows for pk in (row.message_id, row.accepted_by_id) if pk is not None}
-    copied = Message.objects.filter(pk__in=cited, copied_from__isnull=False).values_list("copied_from", flat=True)
     told = saying(fact for fact in facts if telling(fold(fact.text)))
-    return Message.objects.filter(told | Q(pk__in={*cited, *copied}), owner_id=owner_id)
+    return Message.objects.filter(told | Q(pk__in=_with_copies(owner_id, cited)), owner_id=owner_id)
+
+
+def _with_copies(owner_id: int, ids: Collection[int]) -> set[int]:
+    """Messages, what they were copied from, and the copies of all of these, and so on."""
+    found: set[int] = set()
+    waiting = set(ids)
+    while waiting:
+        found |= waiting
+        family = Message.objects.filter(Q(pk__in=waiting) | Q(copied_from__in=waiting), owner_id=owner_id)
+        rows = set(family.order_by().values_list("pk", "copied_from"))
+        waiting = {pk for row in rows for pk in row if pk is not None} - found
+    return found
 
 
 def generations_of(facts: Sequence[Fact]) -> list[int]:

@@ -151,6 +151,18 @@ def test_what_taught_a_forgotten_fact_proves_nothing_more_in_whatever_words(alic
     assert remember(other).outcome == "new"
 
 
+def test_copies_teach_a_forgotten_fact_no_more_when_their_original_is_erased(alice, thread):
+    said, answer = exchange(thread, "I live in Lisbon, near the river.", "Noted.")
+    branch = fork(alice, thread, answer, acting_user=alice)
+    again = fork(alice, branch, Message.objects.get(thread=branch, copied_from=answer), acting_user=alice)
+    forget(remember(said, "Alice has her home by the Tagus.", aspect="fact").fact, writer="person")
+    erasing.erase_thread(thread)
+    for place in (branch, again):
+        copy = Message.objects.get(thread=place, role="user")
+        with pytest.raises(FactRefused, match="forgotten"):
+            remember(copy, "Her home is Lisbon.", aspect="fact")
+
+
 def test_a_generation_that_proved_a_forgotten_fact_proves_none_again(alice, thread):
     said, _answer = exchange(thread, "Try it.", "It works.")
     Generation.objects.filter(pk=said.generation_id).update(ended=clock.now(), end_reason="idle")
