@@ -50,6 +50,25 @@ def lock_threads(owner_id: int, thread_ids: Iterable[int]) -> None:
             raise FactRefused("The conversation is gone.")
 
 
+def lock_threads_and_facts(owner_id: int, thread_ids: Iterable[int]) -> None:
+    """Both locks, in their order, without holding the conversations while the facts are waited for: somebody may want
+    to speak in one of them. Raises FactRefused."""
+    threads = set(thread_ids)
+    while True:
+        both = transaction.savepoint()
+        lock_threads(owner_id, threads)
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_try_advisory_xact_lock(hashtextextended('memory.facts', %s))", [owner_id])
+            if cursor.fetchone()[0]:
+                transaction.savepoint_commit(both)
+                return
+        # Going back lets go of the conversations; of the facts too, once they were waited for.
+        transaction.savepoint_rollback(both)
+        waited = transaction.savepoint()
+        lock_facts(owner_id)
+        transaction.savepoint_rollback(waited)
+
+
 def locked(facts: Sequence[Fact], viewer: Viewer | None = None, *, active: bool = True) -> list[Fact]:
     """Facts of one owner as they are under the owner's lock, in the given order, all of them active or none, as asked.
     Raises FactRefused."""

@@ -23,7 +23,7 @@ from llm.events import Answer
 from llm.ledger import CUT_REASONS
 from maxclaw import clock
 from maxclaw.database_threads import in_database
-from memory.fact_rows import lock_facts, lock_threads
+from memory.fact_rows import lock_threads_and_facts
 from memory.models import Fact
 from memory.refusals import FactRefused
 from shadow import asking, attempts, cancelling, known, material, proposals, question, triggers, writing
@@ -167,10 +167,9 @@ def _finish(
 ) -> None:
     with transaction.atomic():
         try:
-            # The conversation first, as whoever makes it stricter or erases it does.
-            lock_threads(run.owner_id, {run.thread_id})
-            # Whoever forgets a fact is waited for, or takes along what is stored here.
-            lock_facts(run.owner_id)
+            # The conversation first, as whoever makes it stricter or erases it does. Whoever forgets a fact is waited
+            # for, or takes along what is stored here.
+            lock_threads_and_facts(run.owner_id, {run.thread_id})
         except FactRefused:
             return
         state = ShadowRun.objects.select_for_update().filter(pk=run.pk).values_list("status", flat=True).first()

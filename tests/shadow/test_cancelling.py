@@ -12,6 +12,7 @@ from agent.models import ToolCall
 from llm.emulator.client import text, tool_use
 from llm.models import ModelCall
 from maxclaw.database_threads import in_database
+from memory.fact_rows import lock_facts
 from memory.forgetting import forget
 from shadow import asking, cancelling, question, runs, tasks, triggers
 from shadow.models import ShadowRun
@@ -52,6 +53,19 @@ def says(way, thread):
         revising.edit(person, channel, said.pk, "Something else.", client_key="1")
     else:
         revising.retry(person, channel, client_key="1")
+
+
+def begun(work, waits_for):
+    worker = threading.Thread(target=lambda: (work(), connection.close()))
+    worker.start()
+    wait_until(lambda: waiting(waits_for), what=f"the wait for {waits_for}")
+    return worker
+
+
+def waiting(kinds):
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT 1 FROM pg_locks WHERE NOT granted AND locktype = ANY (%s)", [kinds])
+        return cursor.fetchone()
 
 
 @pytest.mark.parametrize("way", ["words", "words at a card", "a card's answer", "an edit", "a retry"])
@@ -134,17 +148,6 @@ def test_words_that_come_while_proposals_are_stored_go_first(alice, rested, emul
     run, made_of = runs._take(ShadowRun.objects.get().pk)
     answer = async_to_sync(asking.answer_of)(run, made_of, question.text(made_of.generation, made_of.page, ""))
 
-    def begun(work, waits_for):
-        worker = threading.Thread(target=lambda: (work(), connection.close()))
-        worker.start()
-        wait_until(lambda: waiting(waits_for), what=f"the wait for {waits_for}")
-        return worker
-
-    def waiting(kinds):
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT 1 FROM pg_locks WHERE NOT granted AND locktype = ANY (%s)", [kinds])
-            return cursor.fetchone()
-
     with transaction.atomic():
         # The conversation is held, and nothing can be stored yet.
         execute("LOCK TABLE shadow_shadowfactproposal IN SHARE MODE")
@@ -154,6 +157,28 @@ def test_words_that_come_while_proposals_are_stored_go_first(alice, rested, emul
         )
     storing.join(60)
     speaking.join(60)
+    run.refresh_from_db()
+    assert (run.status, run.error, run.proposals.count()) == ("cancelled", "interrupted-by-max", 0)
+
+
+def test_words_do_not_wait_while_proposals_wait_for_the_owners_facts(alice, rested, emulator):
+    thread = rested[0]
+    proposes(emulator, item(Message.objects.get(thread=thread, role="user").pk))
+    triggers.trigger(thread.pk, "waiting-max")
+    run, made_of = runs._take(ShadowRun.objects.get().pk)
+    answer = async_to_sync(asking.answer_of)(run, made_of, question.text(made_of.generation, made_of.page, ""))
+    changing = Elsewhere(lambda: lock_facts(alice.pk))  # the owner's facts, of other conversations
+    changing.began.wait(20)
+    try:
+        storing = begun(lambda: runs.finish(run, made_of, answer), ["advisory"])
+        with connection.cursor() as cursor:
+            cursor.execute("SET lock_timeout = '3s'")
+        sending.send(alice, thread.channel, "One thing more.", client_key="1")
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("RESET lock_timeout")
+        changing.finish()
+        storing.join(60)
     run.refresh_from_db()
     assert (run.status, run.error, run.proposals.count()) == ("cancelled", "interrupted-by-max", 0)
 
