@@ -6,7 +6,9 @@ from datetime import timedelta
 
 import pytest
 
+from agent.conversations import choose_model
 from agent.policy import SHADOW_TOOL
+from agent.preparation import choose_models
 from llm import catalog
 from llm.emulator.client import text
 from llm.models import ModelCall
@@ -148,6 +150,20 @@ def test_the_records_say_the_same(warm, settings, tmp_path, caplog):
     assert reason() == Reason.INCOMPLETE_ANSWER
     calls.delete()
     assert reason() == Reason.NO_PREFIX
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_pick_that_was_taken_back_stays_hot_because_the_next_turn_keeps_its_model(emulator, alice):
+    async def scenario(world):
+        thread = await world.new_thread(alice, model="emulator-light")
+        await world.ask(thread, LONG)
+        return thread
+
+    thread = play(emulator, scenario)
+    choose_model(alice, thread.channel, "")
+    made_of = material.gather(thread.pk)
+    next_turn = choose_models(Thread.objects.get(pk=thread.pk), live(thread))[0]
+    assert (made_of.why_cold, made_of.model.name, next_turn.name) == (None, "emulator-light", "emulator-light")
 
 
 @pytest.mark.django_db(transaction=True)
