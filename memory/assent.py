@@ -8,6 +8,7 @@ import unicodedata
 from collections.abc import Sequence
 
 from memory.own_words import own_words
+from threads import lexical
 
 _SENTENCE = re.compile(r"(?<=[.!])\s+|(?<=[?。！？…])\s*|\n+")
 _CLAUSE = re.compile(r"[,;:，；：、—]\s*|\s+-\s+")
@@ -95,6 +96,15 @@ _CARRIES_OUT = re.compile(
     r"(?i)^(please\s+)?(use|take|keep|make|remember|note|save|do)\b|^(i|we) (do|did|am|are|have|will|would)$"
     r"|^(就|请)?(用|选|按|记住|记下)"
 )
+_NAMES = re.compile(
+    r"(?i)(?:\b(?:go with|use|take|keep|pick|choose|stick (?:with|to)|agree with|proceed with)\s+|[用选])"
+    r"(?P<what>.+?)[吧了]?$"
+)
+_POINTS_BACK = re.compile(
+    r"(?i)\b(the|an?|that|this|it|them|those|these|you|your|yours|my|our|plan|proposal|suggestion|idea|option|approach"
+    r"|choice|one|way|recommendation|then|please|for|now|from|on|in|and|to|as|is|all|both|so|do|what|said|say)\b"
+    r"|这个|那个|这种|这样|那样|这|那|你|您|我|们|说|讲|提|议|的|它|此|上面|方案|建议|办法|方法|做法|好|就|来|吧|了"
+)
 _COURTESY = re.compile(r"(?i)^((many\s+)?(thanks|thank you|thx)\b.*|please|(谢谢|多谢|辛苦|麻烦)(你|您|了)*)$")
 _NEXT_TASK = re.compile(r"(?i)^(next|now|then|after that|also|please)\b|^(接下来|下一步|然后|现在|请)")
 _PUTS_OFF = re.compile(
@@ -123,6 +133,19 @@ def only_asks(text: str) -> bool:
             return False
         asked = True
     return asked
+
+
+def names_something_else(text: str, conclusion: str) -> bool:
+    """Whether an accepting sentence names what to go with, and nothing of that stands in the conclusion: "Let's go with
+    MySQL" accepts no PostgreSQL. What only points back ("your plan", 这个方案) names nothing."""
+    said = set(lexical.tokens(conclusion))
+    for sentence in _sentences(text):
+        for clause in _CLAUSE.split(sentence) if _accepting(_YES_AFTER_ALL.sub(" ok ", sentence)) else ():
+            found = _NAMES.search(clause.strip(_EDGES))
+            named = lexical.tokens(_POINTS_BACK.sub(" ", found["what"])) if found else []
+            if named and not said & set(named):
+                return True
+    return False
 
 
 def accepts(text: str) -> bool:

@@ -14,7 +14,7 @@ from agent import registry
 from agent.models import ToolCall
 from agent.questions import QUESTION_TOOL
 from memory import cited_rows
-from memory.assent import accepts, only_asks
+from memory.assent import accepts, names_something_else, only_asks
 from memory.cited_rows import CitedRows
 from memory.claims import Claim, Kind, check_form
 from memory.dates import Said
@@ -174,6 +174,11 @@ def _accepted(rows: CitedRows, claim: Claim) -> Proof:
         raise EvidenceRefused(
             f"accepted_by {claim.accepted_by} does not expressly accept: silence, a question, a condition or a no is "
             "no acceptance."
+        )
+    if names_something_else(acceptance.text, conclusion.text):
+        raise EvidenceRefused(
+            f"accepted_by {claim.accepted_by} names something that the conclusion does not speak of: cite it as the "
+            "person's own statement."
         )
     return Proof(claim.kind, conclusion.thread, conclusion, None, acceptance, conclusion.created)
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from memory.assent import accepts, only_asks
+from memory.assent import accepts, names_something_else, only_asks
 
 
 @pytest.mark.parametrize(
@@ -125,3 +125,32 @@ def test_words_that_accept(words):
 )
 def test_words_that_do_not_accept(words):
     assert not accepts(words)
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["Let's go with MySQL.", "Let's use MySQL.", "Yes, use MySQL.", "就用MySQL吧", "就选第二个", "I agree with Bob."],
+)
+def test_accepting_words_that_name_something_else_are_known(words):
+    assert accepts(words)
+    assert names_something_else(words, "I propose PostgreSQL for the orders. 我建议用 PostgreSQL。")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Let's go with PostgreSQL.",
+        "Yes, use postgresql for the orders.",
+        "Let's go with your plan.",
+        "I agree with you.",
+        "Let's use it.",
+        "Yes.",
+        "Agreed. Now use pytest for the tests.",
+        "就用PostgreSQL吧",
+        "就用这个方案吧",
+        "就按你说的",
+        "同意",
+    ],
+)
+def test_what_points_back_or_names_what_was_proposed_names_nothing_else(words):
+    assert not names_something_else(words, "I propose PostgreSQL for the orders. 我建议用 PostgreSQL。")
