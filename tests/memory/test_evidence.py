@@ -172,6 +172,12 @@ def test_what_the_person_expressly_accepts_is_proved_by_both_rows(alice, thread)
     assert check(alice, accepted(conclusion, card), aspect="decision")
 
 
+def test_going_with_something_else_accepts_no_conclusion(alice, thread):
+    _said, conclusion = exchange(thread, "Which one?", "I propose PostgreSQL.")
+    other = say(thread, Message.Role.USER, "Let's go with MySQL.")
+    refuses("names something", alice, accepted(conclusion, other))
+
+
 def test_only_the_first_answer_to_a_conclusion_accepts_it(alice, thread):
     _said, conclusion = exchange(thread, "What do you know of me?", "You hate cats.")
     _denied, question = exchange(thread, "No, that is wrong.", "Shall I run the tests?")
