@@ -9,7 +9,7 @@ from django.utils.translation import ngettext
 
 from accounts import erasing
 from accounts.models import User
-from memory import forgetting, secrets
+from memory import forgetting, forgotten, secrets
 from memory.fact_rows import level_of, lock_facts
 from memory.models import (
     Digest,
@@ -93,6 +93,7 @@ def erase_thread(thread: Thread) -> None:
     nothing is left, and the reasons that may quote it."""
     lock_facts(thread.owner_id)
     _empty_reasons(thread)
+    forgotten.name_copies(thread)
     going = _evidence_of([thread.pk])
     touched = set(going.values_list("fact_id", flat=True))
     going.delete()

@@ -13,7 +13,7 @@ from itertools import chain
 from django.db.models import Q, QuerySet
 
 from memory.models import Fact, FactEvidence, FactLog
-from threads.models import Message
+from threads.models import Message, Thread
 from threads.transcript import fold
 
 # Shorter words are found everywhere and say nothing.
@@ -54,6 +54,19 @@ def _with_copies(owner_id: int, ids: Collection[int]) -> set[int]:
         rows = set(family.order_by().values_list("pk", "copied_from"))
         waiting = {pk for row in rows for pk in row if pk is not None} - found
     return found
+
+
+def name_copies(thread: Thread) -> None:
+    """Before a conversation goes: copies elsewhere of what taught a forgotten fact, made since, are named by themselves
+    from now on."""
+    copies = Message.objects.filter(copied_from__thread=thread).exclude(thread=thread).order_by()
+    pairs = list(copies.values_list("copied_from", "pk"))
+    sources = list({source for source, _copy in pairs})
+    entries = FactLog.objects.filter(owner_id=thread.owner_id, action=FactLog.Action.FORGET)
+    for entry in entries.filter(forgotten_messages__overlap=sources) if sources else []:
+        known = set(entry.forgotten_messages)
+        entry.forgotten_messages = sorted(known | {copy for source, copy in pairs if source in known})
+        entry.save(update_fields=["forgotten_messages"])
 
 
 def generations_of(facts: Sequence[Fact]) -> list[int]:

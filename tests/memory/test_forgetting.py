@@ -156,8 +156,9 @@ def test_copies_teach_a_forgotten_fact_no_more_when_their_original_is_erased(ali
     branch = fork(alice, thread, answer, acting_user=alice)
     again = fork(alice, branch, Message.objects.get(thread=branch, copied_from=answer), acting_user=alice)
     forget(remember(said, "Alice has her home by the Tagus.", aspect="fact").fact, writer="person")
+    later = fork(alice, thread, answer, acting_user=alice)
     erasing.erase_thread(thread)
-    for place in (branch, again):
+    for place in (branch, again, later):
         copy = Message.objects.get(thread=place, role="user")
         with pytest.raises(FactRefused, match="forgotten"):
             remember(copy, "Her home is Lisbon.", aspect="fact")
