@@ -9,6 +9,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
+from django.db.models import Max
+from django.db.models.functions import Coalesce
+
 from accounts.models import User
 from agent import registry
 from agent.models import ToolCall
@@ -95,6 +98,14 @@ def outweighs(proofs: Sequence[Proof], fact: Fact) -> bool:
         or any(proof.kind in FROM_THE_PERSON for proof in proofs)
         or not FactEvidence.objects.filter(fact=fact, kind__in=FROM_THE_PERSON).exists()
     )
+
+
+def older(proofs: Sequence[Proof], fact: Fact) -> bool:
+    """Whether all proofs are older than the newest that a fact has: an old view supersedes no later one, whenever it
+    is read."""
+    rows = FactEvidence.objects.filter(fact=fact)
+    given = rows.aggregate(last=Max(Coalesce("accepted_by__created", "message__created", "generation__ended")))["last"]
+    return given is not None and all(proof.given < given for proof in proofs)
 
 
 def times_of(proofs: Sequence[Proof]) -> Said:

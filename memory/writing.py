@@ -166,4 +166,9 @@ def _replaceable(viewer: Viewer, fact_id: int, draft: FactDraft, level: Level, p
         raise FactRefused(f"Fact {fact_id} is of the kind {old.kind}, this one of {draft.kind}: leave replaces out.")
     if not evidence.outweighs(proofs, old):
         raise FactRefused(f"Fact {fact_id} {SETTLED}: only a later word of theirs replaces it.")
+    if evidence.older(proofs, old):
+        raise FactRefused(
+            f"Fact {fact_id} was said or seen later than this: a later view supersedes an earlier one, never the other "
+            "way round. Leave it."
+        )
     return old

@@ -80,10 +80,23 @@ def test_the_same_thing_with_the_same_applies_to_supersedes(said):
         remember(said, "Came back.", applies_to="the editor", replaces=old.pk)
 
 
+def test_an_older_view_supersedes_no_later_one_whenever_it_is_read(alice, thread):
+    """An old history is imported after the person said where they live now."""
+    now = say(thread, Message.Role.USER, "I live in Porto.")
+    old = say(thread_of(alice), Message.Role.USER, "I live in Lisbon.")
+    Message.objects.filter(pk=old.pk).update(created="2023-05-08T09:00:00Z")
+    porto = remember(now, "Lives in Porto.").fact
+    with pytest.raises(FactRefused, match="said or seen later than this"):
+        remember(old, "Lives in Lisbon.", replaces=porto.pk)
+    assert active() == ["Lives in Porto."]
+    later = say(thread, Message.Role.USER, "I moved to Braga.")
+    assert remember(later, "Lives in Braga.", replaces=porto.pk).outcome == Outcome.SUPERSEDED
+
+
 def test_what_replaces_one_fact_and_says_what_another_says_becomes_both(said, thread):
     again = say(thread, Message.Role.USER, "Coffee is fine.")
     tea, coffee = remember(said, "Drinks tea.").fact, remember(again, "Drinks coffee.").fact
-    written = remember(said, "Drinks tea!", replaces=coffee.pk)
+    written = remember(again, "Drinks tea!", replaces=coffee.pk)
     assert active() == ["Drinks tea!"]
     assert set(Fact.objects.filter(superseded_by=written.fact).values_list("pk", flat=True)) == {
         tea.pk,
