@@ -16,8 +16,12 @@ SAYS_NEW_WORDS = Q(**{f"meta__{MARK}__isnull": True})
 
 
 def only_looks_back(wire: str | None) -> bool:
-    """Whether a row's content blocks call tools, and none but those that look back."""
+    """Whether a row's content blocks call tools, none but those that look back, and say nothing of their own beside:
+    words said before a search are the assistant's, and are found."""
     if wire is None or '"tool_use"' not in wire:
         return False
-    called = [block.get("name") for block in json.loads(wire) if block.get("type") == "tool_use"]
+    blocks = json.loads(wire)
+    if any(block.get("type") == "text" and block.get("text", "").strip() for block in blocks):
+        return False
+    called = [block.get("name") for block in blocks if block.get("type") == "tool_use"]
     return bool(called) and LOOKING_BACK.issuperset(called)

@@ -6,13 +6,14 @@ import pytest
 from django.db import transaction
 
 from maxclaw import clock
+from memory.chunks import embedded_rows
 from tests.threads.records import call_tool, exchange, give_result, live, say, thread_of
 from threads import copying
 from threads.history import HistoryRefused
-from threads.literal_search import literal_search
+from threads.literal_search import literal_search, literal_search_everywhere
 from threads.literal_windows import LITERAL_MAX_CHARS
 from threads.models import Generation, Message, Thread
-from threads.transcript import lock_thread
+from threads.transcript import lock_thread, text_block
 from threads.visibility import Level, Viewer
 
 pytestmark = pytest.mark.django_db
@@ -392,3 +393,17 @@ def test_a_branch_does_not_reach_into_a_source_that_became_isolated(alice):
     copied = branch.messages.get(copied_from=early)
     Thread.objects.filter(pk=source.pk).update(scope="isolated", island=source)
     assert ids(search(branch, "needle")) == [copied.pk]
+
+
+def test_words_said_beside_a_search_are_found_and_a_call_alone_is_not(thread):
+    def looking(text):
+        blocks = [text_block(text)] if text else []
+        blocks.append({"type": "tool_use", "id": "toolu_9", "name": "search_memory", "input": {"query": "login zlorp"}})
+        return say(thread, "assistant", text, blocks=blocks, model="emulator-main")
+
+    saying = looking("The database port is 5433, not 5432. Let me look up the login.")
+    alone, blank = looking(""), looking(" \n")
+    assert ids(search(thread, "The database port is 5433")) == ids(search(thread, "5433")) == [saying.pk]
+    assert not {alone.pk, blank.pk} & set(ids(search(thread, "zlorp")))
+    assert literal_search_everywhere(Viewer.of_thread(thread), "5433").total == 1
+    assert list(embedded_rows(Message.objects.filter(thread=thread))) == [saying]
