@@ -16,9 +16,10 @@ from django.utils.translation import gettext as _
 from accounts.models import User
 from maxclaw import clock
 from threads.access import NoSuchMessage
-from threads.lifecycle import LifecycleRefused, check_owner, create_thread
+from threads.lifecycle import LifecycleRefused, check_owner, create_thread, settle
 from threads.models import Generation, Message, Thread
 from threads.request import in_call
+from threads.signals import SettledReason
 from threads.transcript import append, check_locked, live_generation, lock_thread, tool_calls_in, write_rows
 
 COLD, SUPERSEDED = Message.LeftBecause.COLD, Message.LeftBecause.SUPERSEDED
@@ -204,6 +205,7 @@ def _next_generation(thread: Thread, source: Generation, last_id: int, cut: int,
     ended.save(update_fields=["ended", "end_reason"])
     generation = Generation.objects.create(thread=thread, owner_id=thread.owner_id, ordinal=ended.ordinal + 1)
     _fill(thread, generation, source, last_id, cut)
+    settle(thread, SettledReason.GENERATION_ENDED)
     return generation
 
 

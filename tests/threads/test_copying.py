@@ -10,6 +10,7 @@ from threads.copying import copy_into_new_generation, fork, rewind, undo_rewind,
 from threads.lifecycle import LifecycleRefused, end
 from threads.models import Generation, Message, Thread
 from threads.request import rows_of_call, wire_messages
+from threads.signals import SettledReason, thread_settled
 from threads.transcript import lock_thread
 
 pytestmark = pytest.mark.django_db
@@ -84,6 +85,37 @@ def test_rewinding_into_an_earlier_generation_copies_into_a_new_one(alice):
     for original, copy in zip((first, answer), copies, strict=True):
         for name in ("role", "text", "search_text", "wire", "model", "created", "meta"):
             assert getattr(copy, name) == getattr(original, name)
+
+
+def test_a_generation_that_a_rewind_or_its_undoing_ended_is_told_after_the_commit(
+    alice, django_capture_on_commit_callbacks
+):
+    heard = []
+
+    def listen(thread, reason, **_signal):
+        heard.append((thread, reason))
+
+    thread = thread_of(alice)
+    first, answer = exchange(thread, "one")
+    exchange(thread, "two")
+    thread_settled.connect(listen)
+    try:
+        with django_capture_on_commit_callbacks(execute=True):
+            rewind(thread, answer, acting_user=alice)
+        assert heard == []  # a cut ends no generation
+        begin_next_generation(thread)
+        exchange(thread, "three")
+        for change in (
+            lambda: rewind(thread, first, acting_user=alice),
+            lambda: undo_rewind(thread, acting_user=alice),
+        ):
+            heard.clear()
+            with django_capture_on_commit_callbacks(execute=True):
+                change()
+                assert heard == []
+            assert set(heard) == {(thread.pk, SettledReason.GENERATION_ENDED)}
+    finally:
+        thread_settled.disconnect(listen)
 
 
 def test_a_rows_cut_is_set_once_however_often_it_is_superseded(alice):
