@@ -15,6 +15,8 @@ SHOWN_MAX = 300
 LABEL_MAX_CHARS = 60
 LAST_LINE_CHARS = 100
 LEGEND = "(m: is a message id, g: a generation id)"
+NOTHING_HOLDS = "No message holds these words."
+NOTHING_READ_HOLDS = "None of the messages that were read holds these words, and not all were read. Narrow the query."
 NOTICE_CHARS = 80  # at most, of a window that lacks part of its text
 
 
@@ -73,7 +75,7 @@ def rendered(hits: Sequence[LiteralHit], left_out: int, *, exact: bool) -> str:
     """The hits as a model reads them, and how many more there are."""
     lines = [LEGEND, *(hit.text for hit in hits)]
     if not hits and not left_out:
-        return "No message holds these words."
+        return NOTHING_HOLDS if exact else NOTHING_READ_HOLDS
     if left_out:
         count = f"{left_out:,}" if exact else f"At least {left_out:,}"
         lines.append(f"{count} more hits are not shown. Narrow the query to see them.")

@@ -44,6 +44,10 @@ class Span:
     thread_id: int
     upto: int | None
 
+    @property
+    def last(self) -> int:
+        return LAST_ROW if self.upto is None else self.upto
+
 
 @dataclass(frozen=True)
 class Found:
@@ -103,7 +107,7 @@ class Range:
         for span in self.spans:
             short = self._read(statements.SHORT_HOLDING, span, needle=needle, limit=COUNT_MAX + 1)
             long, all_read = self._long_holding(span, needle)
-            ids += sorted((row[0] for row in self._only_shown([*short[:COUNT_MAX], *long])), reverse=True)
+            ids += sorted((row[0] for row in [*short[:COUNT_MAX], *long]), reverse=True)
             complete = complete and len(short) <= COUNT_MAX and all_read
         return Found(ids, complete)
 
@@ -117,8 +121,9 @@ class Range:
             sql = statements.short_holding_any(len(needles))
             rows = self._read(sql, span, limit=SHORT_MAX + 1, **named)
             complete = complete and len(rows) <= SHORT_MAX
-            short += [(row[0], row[2], row[3]) for row in self._only_shown(rows[:SHORT_MAX])]
-            for bit, candidates in enumerate(self._candidates(span, needles, CANDIDATES_MAX)):
+            short += rows[:SHORT_MAX]
+            by_needle = self._candidates(statements.CANDIDATES_SHOWN, span, needles, CANDIDATES_MAX)
+            for bit, candidates in enumerate(by_needle):
                 complete = complete and len(candidates) < CANDIDATES_MAX
                 for id in candidates:
                     long[id] = long.get(id, 0) | 1 << bit
@@ -126,9 +131,7 @@ class Range:
 
     def texts(self, ids: Sequence[int]) -> dict[int, str]:
         """The folded text of those rows among `ids` that are shown, by id."""
-        threads = [span.thread_id for span in self.spans]
-        rows = self._read(statements.FOLDED_TEXTS, self.spans[0], ids=list(ids), threads=threads)
-        return {row[0]: row[2] for row in self._only_shown(rows)}
+        return dict(self._read(statements.FOLDED_TEXTS, self.spans[0], ids=list(ids)))
 
     def population(self) -> int:
         """How many rows the range has, at most POPULATION_MAX: enough to tell common words from rare ones."""
@@ -137,7 +140,7 @@ class Range:
 
     def is_empty(self) -> bool:
         """Whether there is nothing that could be found."""
-        return not any(self._of(span).filter(self._shown()).exists() for span in self.spans)
+        return not any(self._read(statements.ANY_SHOWN, span) for span in self.spans)
 
     def standing_rows(self) -> QuerySet[Message]:
         """All rows in range that may be shown again, copies beside their originals."""
@@ -147,28 +150,19 @@ class Range:
         """What is shown of rows, by id."""
         return rows_shown(self.owner_id, ids)
 
-    def _of(self, span: Span) -> QuerySet[Message]:
-        return Message.objects.filter(thread_id=span.thread_id, owner_id=self.owner_id, **_upto(span))
-
     def _read(self, statement: str, span: Span, **parameters: Any) -> list[Any]:
         """The rows of one of the written statements."""
-        upto = LAST_ROW if span.upto is None else span.upto
-        common = {"thread": span.thread_id, "owner": self.owner_id, "upto": upto, "only_cold": self.only_cold}
+        common: dict[str, Any] = {
+            "thread": span.thread_id,
+            "owner": self.owner_id,
+            "upto": span.last,
+            "only_cold": self.only_cold,
+            "threads": [each.thread_id for each in self.spans],
+            "uptos": [each.last for each in self.spans],
+        }
         with connection.cursor() as cursor:
             cursor.execute(statement, common | parameters)
             return cursor.fetchall()
-
-    def _only_shown(self, rows: list[Any]) -> list[Any]:
-        """Without the rewound rows and copies among rows (id, whether it is one, ...) that are not shown."""
-        doubtful = [row[0] for row in rows if row[1]]
-        if not doubtful:
-            return rows
-        shown = set(Message.objects.filter(pk__in=doubtful).filter(self._shown()).values_list("pk", flat=True))
-        return [row for row in rows if not row[1] or row[0] in shown]
-
-    def _shown(self) -> Q:
-        originals = Message.objects.filter(self._within(), self._stands(), pk=OuterRef("copied_from_id"))
-        return self._stands() & SAYS_NEW_WORDS & (Q(copied_from__isnull=True) | Q(~Exists(originals)))
 
     def _within(self) -> Q:
         return reduce(or_, (Q(thread_id=span.thread_id, **_upto(span)) for span in self.spans))
@@ -177,8 +171,8 @@ class Range:
         return standing() & Q(left_because=Message.LeftBecause.COLD) if self.only_cold else standing()
 
     def _long_holding(self, span: Span, needle: str) -> tuple[list[Any], bool]:
-        """Long rows that hold a needle, newest first, and whether all of them were read."""
-        candidates = self._candidates(span, [needle], LAST_ROW)[0]
+        """Long rows that hold a needle and are shown, newest first, and whether all of them were read."""
+        candidates = self._candidates(statements.CANDIDATES, span, [needle], LAST_ROW)[0]
         rows: list[Any] = []
         first, step = 0, RECHECKED_FIRST if len(candidates) > RECHECKED_ALL else RECHECKED_ALL
         while first < len(candidates):
@@ -188,14 +182,14 @@ class Range:
                 break
         return rows, first >= len(candidates)
 
-    def _candidates(self, span: Span, needles: Sequence[str], limit: int) -> list[list[int]]:
+    def _candidates(self, statement: str, span: Span, needles: Sequence[str], limit: int) -> list[list[int]]:
         """For each needle, ids of the indexed rows that may hold it, newest first, at most so many."""
         thread = message_grams.thread_gram(span.thread_id)
         grams = [message_grams.array([thread, *message_grams.grams_of_needle(needle)]) for needle in needles]
         found: list[list[int]] = [[] for _needle in needles]
         with connection.cursor() as cursor:
             cursor.execute(statements.BY_GRAM_INDEX)
-            for number, id in self._read(statements.CANDIDATES, span, grams=grams, limit=limit):
+            for number, id in self._read(statement, span, grams=grams, limit=limit):
                 found[number - 1].append(id)
             cursor.execute(statements.AS_USUAL)
         return found

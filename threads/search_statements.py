@@ -1,58 +1,84 @@
 """The statements of literal search, written out: they run on every search, and building them anew each time would cost
 more than the database takes for them.
 
-Each reads one span of a range, newest rows first. What a span shows is said once more, for rows of the ORM, by
-`threads.search_range.standing`; whether a rewound row or a copy is shown takes other rows, and is asked afterwards.
-Comparing is by `strpos`, which knows no wildcards and no escapes.
-"""
-
-# A model saw it, the framework did not write it (not its notes, and not its interrupts), and it does not only bring old
-# words up again, see `threads.looking_back`.
-SEEN = """
-    model_visible AND wire IS NOT NULL AND (left_because = 'cold' OR NOT %(only_cold)s)
-        AND (meta ->> 'source' IS NULL
-            OR (meta ->> 'source' <> 'framework' AND NOT starts_with(meta ->> 'source', 'kernel/')))
-        AND meta ->> 'looks_back' IS NULL
+Each reads one span of a range, newest rows first. Its limit counts rows that are shown: newer ones that are not must
+not take the place of older ones that are. What stands is said once more, for rows of the ORM, by
+`threads.search_range.standing`. Comparing is by `strpos`, which knows no wildcards and no escapes.
 """
 
 
-def _of_seen_rows(statement: str) -> str:
-    return statement.replace("{seen}", SEEN.strip())
+def _stands(row: str) -> str:
+    """A model saw it, the framework did not write it (not its notes, and not its interrupts), and it was not rewound,
+    or a copy of it in the same thread lives on. OFFSET 0: the rows in doubt are asked for one by one, never by a table
+    of all copies there are."""
+    return f"""
+        {row}.model_visible AND {row}.wire IS NOT NULL
+        AND ({row}.meta ->> 'source' IS NULL
+            OR ({row}.meta ->> 'source' <> 'framework' AND NOT starts_with({row}.meta ->> 'source', 'kernel/')))
+        AND ({row}.left_because = 'cold' OR NOT %(only_cold)s)
+        AND ({row}.left_because <> 'superseded' OR EXISTS (
+            SELECT FROM threads_message AS live_copy
+            WHERE live_copy.copied_from_id = {row}.id AND live_copy.thread_id = {row}.thread_id
+                AND live_copy.left_at_cut IS NULL
+            OFFSET 0
+        ))
+    """
+
+
+# It stands, does not only bring old words up again, see `threads.looking_back`, and is no copy of a row in the range
+# that stands: that one is shown.
+SHOWN_ROW = f"""
+    {_stands("threads_message").strip()}
+    AND threads_message.meta ->> 'looks_back' IS NULL
+    AND (threads_message.copied_from_id IS NULL OR NOT EXISTS (
+        SELECT FROM threads_message AS original
+        WHERE original.id = threads_message.copied_from_id
+            AND EXISTS (
+                SELECT FROM unnest(%(threads)s::bigint[], %(uptos)s::bigint[]) AS span(thread_id, upto)
+                WHERE original.thread_id = span.thread_id AND original.id <= span.upto
+            )
+            AND {_stands("original").strip()}
+        OFFSET 0
+    ))
+"""  # noqa: S608 - names of tables alone
+
+
+def _of_shown_rows(statement: str) -> str:
+    return statement.replace("{shown}", SHOWN_ROW.strip())
 
 
 # Short rows that hold a needle. The length is in the very words of the partial index of short rows.
-SHORT_HOLDING = _of_seen_rows("""
-    SELECT id, left_because = 'superseded' OR copied_from_id IS NOT NULL
+SHORT_HOLDING = _of_shown_rows("""
+    SELECT id
     FROM threads_message
     WHERE thread_id = %(thread)s AND owner_id = %(owner)s AND id <= %(upto)s
         AND octet_length(search_text) <= 2000 AND strpos(search_text, %(needle)s) > 0
-        AND {seen}
+        AND {shown}
     ORDER BY id DESC LIMIT %(limit)s
 """)
 # Short rows that hold any needle, the bits of those that they hold, and how long the rows are.
-SHORT_HOLDING_ANY = _of_seen_rows("""
-    SELECT id, left_because = 'superseded' OR copied_from_id IS NOT NULL, {bits}, octet_length(search_text)
+SHORT_HOLDING_ANY = _of_shown_rows("""
+    SELECT id, {bits}, octet_length(search_text)
     FROM threads_message
     WHERE thread_id = %(thread)s AND owner_id = %(owner)s AND id <= %(upto)s
         AND octet_length(search_text) <= 2000 AND ({any})
-        AND {seen}
+        AND {shown}
     ORDER BY id DESC LIMIT %(limit)s
 """)
-# Those among some rows that hold a needle.
-SOME_HOLDING = _of_seen_rows("""
-    SELECT id, left_because = 'superseded' OR copied_from_id IS NOT NULL
+# Those among some rows that hold a needle. Whether a row is shown is asked first: its text is long.
+SOME_HOLDING = _of_shown_rows("""
+    SELECT id
     FROM threads_message
     WHERE id = ANY(%(ids)s) AND thread_id = %(thread)s AND owner_id = %(owner)s
-        AND strpos(search_text, %(needle)s) > 0
-        AND {seen}
+        AND CASE WHEN {shown} THEN strpos(search_text, %(needle)s) > 0 END
     ORDER BY id DESC
 """)
 # The folded text of some rows of the range.
-FOLDED_TEXTS = _of_seen_rows("""
-    SELECT id, left_because = 'superseded' OR copied_from_id IS NOT NULL, search_text
+FOLDED_TEXTS = _of_shown_rows("""
+    SELECT id, search_text
     FROM threads_message
     WHERE id = ANY(%(ids)s) AND thread_id = ANY(%(threads)s) AND owner_id = %(owner)s
-        AND {seen}
+        AND {shown}
 """)
 # Indexed rows that may hold each of some needles, given as their grams.
 CANDIDATES = """
@@ -64,6 +90,28 @@ CANDIDATES = """
         ORDER BY message_id DESC LIMIT %(limit)s
     ) AS candidate
 """
+# The same, of those that are shown. They are looked at newest first, and no further than the limit.
+CANDIDATES_SHOWN = _of_shown_rows("""
+    SELECT needle.number, candidate.message_id
+    FROM unnest(%(grams)s::text[]) WITH ORDINALITY AS needle(grams, number)
+    CROSS JOIN LATERAL (
+        SELECT indexed.message_id
+        FROM (
+            SELECT message_id FROM threads_messagegrams
+            WHERE grams @> needle.grams::int[] AND owner_id = %(owner)s AND message_id <= %(upto)s
+            ORDER BY message_id DESC OFFSET 0
+        ) AS indexed
+        CROSS JOIN LATERAL (
+            SELECT FROM threads_message WHERE id = indexed.message_id AND {shown} OFFSET 0
+        ) AS one
+        ORDER BY indexed.message_id DESC LIMIT %(limit)s
+    ) AS candidate
+""")
+# Whether a span shows any row.
+ANY_SHOWN = _of_shown_rows("""
+    SELECT 1 FROM threads_message
+    WHERE thread_id = %(thread)s AND owner_id = %(owner)s AND id <= %(upto)s AND {shown} LIMIT 1
+""")
 # The planner takes reading the table of grams for cheap: it does not know what fetching its long arrays costs.
 BY_GRAM_INDEX = "SET LOCAL enable_seqscan = off; SET LOCAL enable_indexscan = off"
 AS_USUAL = "SET LOCAL enable_seqscan TO DEFAULT; SET LOCAL enable_indexscan TO DEFAULT"

@@ -84,20 +84,25 @@ def test_the_model_finds_again_what_left_its_context_and_gets_a_bounded_result(e
     assert Message.objects.filter(thread=thread, role="user").count() == 2
 
 
-def test_after_twenty_searches_for_it_the_original_is_all_that_is_found(emulator, alice):
+def test_after_thirty_searches_for_it_the_original_is_all_that_is_found(emulator, alice):
     thread, call = old_generation(alice)
-    for number in range(20):
-        looks = {"query": "alpha.example.net", "channel": thread.channel}
-        if number % 3:
-            emulator.answer(tool_use("search_memory", looks))
-        else:
-            emulator.answer(tool_use("message_context_read", {"message_id": call.pk}))
+    looks = tool_use("search_memory", {"query": "alpha.example.net", "channel": thread.channel})
+    opens = tool_use("message_context_read", {"message_id": call.pk})
+    for _round in range(6):
+        emulator.answer(looks, opens, looks, looks, opens)
     emulator.answer(text("It was there."))
     rows = play(emulator, lambda world: world.ask(thread, "Where were we connected to?"))
     embedding_work.embed_some(thread.pk)
     found = async_to_sync(searching.search)(Viewer.of_thread(thread), "alpha.example.net", thread.channel)
     assert len(rows) > 40
     assert {hit.message_id for hit in found.literal} == {call.pk}
+    words = "connected to alpha as deploy yesterday"  # no row holds all of them together
+    by_words = {
+        hit.message_id
+        for hit in async_to_sync(searching.search)(Viewer.of_thread(thread), words, thread.channel).literal
+    }
+    assert {call.pk, Message.objects.get(text=OUTPUT).pk} <= by_words
+    assert by_words <= {row.pk for row in rows[:5]}
     assert not {hit.message_id for hit in found.meaning} & {row.pk for row in rows[1:-1]}
     # What only repeats can still be opened, and is still searched for what is to be forgotten.
     assert Message.objects.filter(pk__in=[row.pk for row in rows], search_text__contains="deploy@alpha").exists()

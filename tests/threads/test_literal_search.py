@@ -13,7 +13,7 @@ from threads.history import HistoryRefused
 from threads.literal_search import literal_search, literal_search_everywhere
 from threads.literal_windows import LITERAL_MAX_CHARS
 from threads.models import Generation, Message, Thread
-from threads.transcript import lock_thread, text_block
+from threads.transcript import NewMessage, append_many, lock_thread, text_block
 from threads.visibility import Level, Viewer
 
 pytestmark = pytest.mark.django_db
@@ -33,6 +33,14 @@ def result_of_tool(thread, text):
     call_id = f"toolu_{next(NEXT)}"
     call_tool(thread, call_id=call_id)
     return give_result(thread, call_id=call_id, text=text)
+
+
+def many(thread, count, text, **options):
+    """Rows of the user's with the same long text, written at once."""
+    with transaction.atomic():
+        locked = lock_thread(thread.pk)
+        new = NewMessage("user", text=f"{text} {'.' * 2_000}", wire="[]", **options)
+        return append_many(locked, live(locked), [new] * count)
 
 
 def begin_generation(thread):
@@ -279,7 +287,62 @@ def test_nothing_stored_is_told_from_nothing_found(thread):
     assert (result.hits, result.total, result.nothing_stored) == ([], 0, False)
 
 
+def test_nothing_found_among_those_read_is_not_said_of_all(thread, monkeypatch):
+    monkeypatch.setattr("threads.literal_search.LONG_RANKED_MAX", 2)
+    many(thread, 3, "harb rbou bour")  # has every run of three letters of the word, and not the word
+    unread = search(thread, "harbour master")
+    assert (unread.hits, unread.total, unread.exact) == ([], 0, False)
+    assert "not all were read. Narrow the query" in unread.text
+    assert "No message holds" not in unread.text
+    assert search(thread, "lighthouse keeper").text == "No message holds these words."
+
+
 # What is left out
+
+
+def test_newer_rows_that_are_not_shown_take_no_place_of_older_ones_with_words_of_the_query(thread):
+    say(thread, "user", "nothing of it")
+    rows = many(thread, 12, "gateway migration, then the rollback token")
+    hidden = ({"meta": {"looks_back": True}}, {"meta": {"source": "framework"}}, {"model_visible": False})
+    for options in hidden:
+        many(thread, 24, "the token of the gateway migration, its rollback", **options)
+    result = search(thread, "gateway migration rollback token status")
+    assert set(ids(result)) == {row.pk for row in rows[12 - len(set(ids(result))) :]}
+    assert (result.total, result.exact) == (12, True)
+
+
+def test_rewound_rows_take_no_place_of_older_ones_with_words_of_the_query(thread):
+    rows = many(thread, 10, "the copper harbour")
+    many(thread, 30, "harbour of copper")
+    copying.rewind(thread, rows[-1], acting_user=thread.owner)
+    result = search(thread, "copper harbour master")
+    assert (result.total, result.exact) == (10, True)
+    assert set(ids(result)) <= {row.pk for row in rows}
+
+
+def test_copies_take_no_place_of_what_they_copy(thread):
+    first = say(thread, "user", "begin")
+    rows = many(thread, 30, "the copper harbour")
+    copying.rewind(thread, first, acting_user=thread.owner)
+    copying.undo_rewind(thread, acting_user=thread.owner)
+    found = search(thread, "copper harbour master")
+    assert found.total == 24  # as many long rows as are ranked
+    assert set(ids(found)) <= {row.pk for row in rows}
+    only_cold = search(thread, "copper harbour master", only_cold=True)
+    assert (only_cold.total, only_cold.exact) == (0, True)
+
+
+def test_newer_rows_that_are_not_shown_take_no_place_of_older_ones_with_the_whole_query(thread, monkeypatch):
+    monkeypatch.setattr("threads.search_range.COUNT_MAX", 20)
+    rows = many(thread, 200, "the copper harbour")
+    short = say(thread, "user", "the copper harbour")
+    many(thread, 70, "the copper harbour")
+    for _number in range(25):
+        say(thread, "user", "the copper harbour")
+    copying.rewind(thread, short, acting_user=thread.owner)
+    result = search(thread, "copper harbour")
+    assert ids(result)[:2] == [short.pk, rows[-1].pk]
+    assert result.total >= 40
 
 
 def test_rows_of_the_framework_are_never_found(thread):

@@ -94,9 +94,14 @@ def test_a_question_of_the_index_reads_the_index_and_leaves_the_planner_as_it_wa
     grams = [array([thread_gram(thread.pk), *grams_of_needle("needle")])]
     with connection.cursor() as cursor:
         cursor.execute(statements.BY_GRAM_INDEX)
-        plan = explain(cursor, statements.CANDIDATES, thread, grams=grams)
+        plans = [
+            explain(cursor, statement, thread, grams=grams)
+            for statement in (statements.CANDIDATES, statements.CANDIDATES_SHOWN)
+        ]
         cursor.execute(statements.AS_USUAL)
-        assert "Bitmap Index Scan on messagegrams_grams" in plan
+        assert all("Bitmap Index Scan on messagegrams_grams" in plan for plan in plans)
+        # Whether a candidate is shown is asked of its own row, never of the whole table.
+        assert "Seq Scan" not in plans[1] and "hashed" not in plans[1]
         assert Range(Viewer.of_thread(thread), thread).holding("needle").ids
         cursor.execute("SELECT current_setting('enable_seqscan'), current_setting('enable_indexscan')")
         assert cursor.fetchone() == ("on", "on")
@@ -132,6 +137,7 @@ def test_short_rows_are_read_without_passing_by_long_ones(alice):
 
 def explain(cursor, statement, thread, **parameters):
     parameters |= {"thread": thread.pk, "owner": thread.owner_id, "upto": LAST_ROW, "only_cold": False, "limit": 10}
+    parameters |= {"threads": [thread.pk], "uptos": [LAST_ROW]}
     cursor.execute(f"EXPLAIN {statement}", parameters)
     return "\n".join(line for (line,) in cursor.fetchall())
 
