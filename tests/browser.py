@@ -13,7 +13,7 @@ from playwright.sync_api import Browser, BrowserContext, Page, Playwright, expec
 
 from tests.browser_checks import watch
 
-PATIENCE_MS = 30_000
+PATIENCE_MS = 60_000
 expect.set_options(timeout=PATIENCE_MS)
 PHONE: dict[str, Any] = {"viewport": {"width": 390, "height": 844}, "is_mobile": True, "has_touch": True}
 

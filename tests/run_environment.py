@@ -38,11 +38,5 @@ def pytest_sessionstart(session: pytest.Session) -> None:
         cluster.start()
 
 
-@pytest.hookimpl(tryfirst=True)  # before the plugin's own
-def pytest_xdist_auto_num_workers() -> int:
-    """One more than there are processors: many tests wait for a browser, a socket or another process."""
-    return (os.cpu_count() or 1) + 1
-
-
 def pytest_report_header() -> str:
     return f"database: {os.environ['DATABASE_URL']}"

@@ -33,7 +33,7 @@ from threads.verification import verify_thread
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.processes, pytest.mark.timeout(300)]
 
 USERS, HURRIED_USERS, MESSAGES = 50, 5, 10
-WAIT_SECONDS = 120
+WAIT_SECONDS = 240
 
 
 def free_port() -> int:

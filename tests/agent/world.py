@@ -19,7 +19,7 @@ from maxclaw.database_threads import in_database
 from threads.lifecycle import create_thread
 from threads.models import Message, Thread
 
-WAIT_SECONDS = 15.0
+WAIT_SECONDS = 60.0
 _keys = itertools.count(1)
 
 

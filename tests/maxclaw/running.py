@@ -56,7 +56,7 @@ def _processes() -> Iterator[tuple[int, str, list[str]]]:
         yield int(folder.name), command, variables
 
 
-def wait_until(condition: Callable[[], object], seconds: float = 20.0, what: str = "the condition") -> None:
+def wait_until(condition: Callable[[], object], seconds: float = 60.0, what: str = "the condition") -> None:
     """Wait until a condition holds; fails the test when it does not within `seconds`."""
     deadline = time.monotonic() + seconds
     while not condition():

@@ -16,7 +16,7 @@ from tests.maxclaw.running import free_port, manage, processes_of, wait_until
 
 pytestmark = pytest.mark.processes
 PASSWORD = "a password for the tests"
-START_SECONDS = 90.0
+START_SECONDS = 200.0
 
 
 class Serve:
@@ -137,8 +137,8 @@ class TestWhileItRuns:
             killed = running.child(words)
             os.kill(killed, signal.SIGKILL)
             running.wait_until_said(f"{name} was ended by SIGKILL")
-            wait_until(partial(started_anew, running, words, killed), 30, f"a new {name}")
-        wait_until(running.is_live, 30, "an answer")
+            wait_until(partial(started_anew, running, words, killed), 90, f"a new {name}")
+        wait_until(running.is_live, 90, "an answer")
         os.kill(running.child("bin/postgres"), signal.SIGKILL)
         running.wait_until_said("the database was ended by SIGKILL")
         wait_until(lambda: is_ready(running), 60, "a ready server")
@@ -159,7 +159,7 @@ def test_killed_with_sigkill_it_leaves_no_process_and_no_lock_and_starts_again(s
     running.wait_until_said("Ctrl-C")
     wait_until(lambda: sum("qcluster" in line for line in processes_of(data_dir).values()) >= 5)
     running.end(signal.SIGKILL)
-    wait_until(lambda: not processes_of(data_dir), 10, "the end of every process")
+    wait_until(lambda: not processes_of(data_dir), 60, "the end of every process")
     again = serve()
     again.wait_until_said("Ctrl-C")
     assert again.is_live()
