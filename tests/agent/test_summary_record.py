@@ -1,7 +1,7 @@
 """What a summary may cite and quote: the conversation's rows, and what it was copied from, up to that point."""
 
 import pytest
-from django.db import transaction
+from django.db import connection, transaction
 
 from agent.models import ToolCall
 from agent.questions import QUESTION_TOOL
