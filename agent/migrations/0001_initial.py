@@ -93,6 +93,29 @@ class Migration(migrations.Migration):
             options={
                 "verbose_name": "turn",
                 "verbose_name_plural": "turns",
+                "indexes": [
+                    models.Index(fields=["thread", "-id"], name="frame_thread_order"),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("state", "running")),
+                        fields=("thread",),
+                        name="frame_one_running_per_thread",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("ended__isnull", False), ("state__in", ["done", "failed"])),
+                            models.Q(
+                                models.Q(("state__in", ["done", "failed"]), _negated=True), ("ended__isnull", True)
+                            ),
+                            _connector="OR",
+                        ),
+                        name="frame_end_has_time",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("level__gte", 0), ("level__lte", 4)), name="frame_level_0_to_4"
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -209,6 +232,16 @@ class Migration(migrations.Migration):
             options={
                 "verbose_name": "tool call",
                 "verbose_name_plural": "tool calls",
+                "indexes": [
+                    models.Index(
+                        condition=models.Q(("status__in", ["pending", "running", "waiting"])),
+                        fields=["thread", "id"],
+                        name="toolcall_open",
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("message", "call_id"), name="toolcall_once_per_message"),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -242,6 +275,12 @@ class Migration(migrations.Migration):
             options={
                 "verbose_name": "turn event",
                 "verbose_name_plural": "turn events",
+                "indexes": [
+                    models.Index(fields=["created"], name="turnevent_age"),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("thread", "number"), name="turnevent_number_once"),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -320,54 +359,5 @@ class Migration(migrations.Migration):
                     ),
                 ],
             },
-        ),
-        migrations.AddIndex(
-            model_name="taskframe",
-            index=models.Index(fields=["thread", "-id"], name="frame_thread_order"),
-        ),
-        migrations.AddConstraint(
-            model_name="taskframe",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("state", "running")),
-                fields=("thread",),
-                name="frame_one_running_per_thread",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="taskframe",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("ended__isnull", False), ("state__in", ["done", "failed"])),
-                    models.Q(models.Q(("state__in", ["done", "failed"]), _negated=True), ("ended__isnull", True)),
-                    _connector="OR",
-                ),
-                name="frame_end_has_time",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="taskframe",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("level__gte", 0), ("level__lte", 4)), name="frame_level_0_to_4"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="toolcall",
-            index=models.Index(
-                condition=models.Q(("status__in", ["pending", "running", "waiting"])),
-                fields=["thread", "id"],
-                name="toolcall_open",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="toolcall",
-            constraint=models.UniqueConstraint(fields=("message", "call_id"), name="toolcall_once_per_message"),
-        ),
-        migrations.AddIndex(
-            model_name="turnevent",
-            index=models.Index(fields=["created"], name="turnevent_age"),
-        ),
-        migrations.AddConstraint(
-            model_name="turnevent",
-            constraint=models.UniqueConstraint(fields=("thread", "number"), name="turnevent_number_once"),
         ),
     ]

@@ -66,6 +66,33 @@ class Migration(migrations.Migration):
             options={
                 "verbose_name": "import",
                 "verbose_name_plural": "imports",
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("lease_token__isnull", False), ("lease_until__isnull", False), ("state", "running")
+                            ),
+                            models.Q(
+                                models.Q(("state", "running"), _negated=True),
+                                ("lease_token__isnull", True),
+                                ("lease_until__isnull", True),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="importjob_running_has_lease",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("finished__isnull", True), ("state__in", ["waiting", "running"])),
+                            models.Q(
+                                models.Q(("state__in", ["waiting", "running"]), _negated=True),
+                                ("finished__isnull", False),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="importjob_end_has_time",
+                    ),
+                ],
             },
         ),
         migrations.RemoveConstraint(
@@ -114,34 +141,6 @@ class Migration(migrations.Migration):
                 condition=models.Q(("state__in", ["waiting", "running"])),
                 fields=("owner",),
                 name="importjob_one_open_per_owner",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="importjob",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("lease_token__isnull", False), ("lease_until__isnull", False), ("state", "running")),
-                    models.Q(
-                        models.Q(("state", "running"), _negated=True),
-                        ("lease_token__isnull", True),
-                        ("lease_until__isnull", True),
-                    ),
-                    _connector="OR",
-                ),
-                name="importjob_running_has_lease",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="importjob",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("finished__isnull", True), ("state__in", ["waiting", "running"])),
-                    models.Q(
-                        models.Q(("state__in", ["waiting", "running"]), _negated=True), ("finished__isnull", False)
-                    ),
-                    _connector="OR",
-                ),
-                name="importjob_end_has_time",
             ),
         ),
     ]

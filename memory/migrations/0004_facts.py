@@ -50,6 +50,12 @@ class Migration(migrations.Migration):
             options={
                 "verbose_name": "episode",
                 "verbose_name_plural": "episodes",
+                "indexes": [
+                    models.Index(fields=["generation", "-id"], name="episode_generation"),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("id", "owner"), name="episode_id_with_owner"),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -201,6 +207,53 @@ class Migration(migrations.Migration):
             options={
                 "verbose_name": "fact",
                 "verbose_name_plural": "facts",
+                "indexes": [
+                    models.Index(fields=["owner", "status", "-id"], name="fact_owner_list"),
+                    models.Index(fields=["owner", "fingerprint"], name="fact_fingerprint"),
+                    models.Index(
+                        condition=models.Q(("status", "active")),
+                        fields=["embedding_model"],
+                        name="fact_active_by_model",
+                    ),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("id", "owner"), name="fact_id_with_owner"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("island__isnull", True), ("scope", "open")),
+                            models.Q(("island__isnull", False), ("scope", "isolated")),
+                            _connector="OR",
+                        ),
+                        name="fact_isolated_has_island",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("kind", "about-user"), models.Q(("aspect", ""), _negated=True)),
+                            models.Q(models.Q(("kind", "about-user"), _negated=True), ("aspect", "")),
+                            _connector="OR",
+                        ),
+                        name="fact_about_user_has_aspect",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("superseded_by__isnull", True), ("superseded_by__gt", models.F("id")), _connector="OR"
+                        ),
+                        name="fact_superseded_by_newer",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("superseded_by__isnull", True), ("status", "superseded"), _connector="OR"),
+                        name="fact_superseded_says_so",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("embedding__isnull", True), ("embedding_model", "")),
+                            models.Q(("embedding__isnull", False), models.Q(("embedding_model", ""), _negated=True)),
+                            _connector="OR",
+                        ),
+                        name="fact_embedding_names_its_model",
+                    ),
+                    models.CheckConstraint(condition=models.Q(("text", ""), _negated=True), name="fact_has_text"),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -264,6 +317,31 @@ class Migration(migrations.Migration):
             options={
                 "verbose_name": "evidence of a fact",
                 "verbose_name_plural": "evidence of facts",
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("generation__isnull", False), ("message__isnull", True)),
+                            models.Q(("generation__isnull", True), ("message__isnull", False)),
+                            _connector="OR",
+                        ),
+                        name="factevidence_one_source",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("accepted_by__isnull", False), ("kind", "max-accepted"), ("message__isnull", False)
+                            ),
+                            models.Q(models.Q(("kind", "max-accepted"), _negated=True), ("accepted_by__isnull", True)),
+                            _connector="OR",
+                        ),
+                        name="factevidence_accepted_says_where",
+                    ),
+                    models.UniqueConstraint(
+                        fields=("fact", "kind", "message", "generation", "accepted_by"),
+                        name="factevidence_once",
+                        nulls_distinct=False,
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -337,6 +415,9 @@ class Migration(migrations.Migration):
             options={
                 "verbose_name": "memory log entry",
                 "verbose_name_plural": "memory log",
+                "indexes": [
+                    models.Index(fields=["owner", "-id"], name="factlog_owner_list"),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -384,136 +465,19 @@ class Migration(migrations.Migration):
             options={
                 "verbose_name": "use of a fact",
                 "verbose_name_plural": "uses of facts",
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("generation__isnull", False), ("message__isnull", True)),
+                            models.Q(("generation__isnull", True), ("message__isnull", False)),
+                            _connector="OR",
+                        ),
+                        name="factuse_one_source",
+                    ),
+                    models.UniqueConstraint(
+                        fields=("fact", "how", "message", "generation"), name="factuse_once", nulls_distinct=False
+                    ),
+                ],
             },
-        ),
-        migrations.AddIndex(
-            model_name="episode",
-            index=models.Index(fields=["generation", "-id"], name="episode_generation"),
-        ),
-        migrations.AddConstraint(
-            model_name="episode",
-            constraint=models.UniqueConstraint(fields=("id", "owner"), name="episode_id_with_owner"),
-        ),
-        migrations.AddIndex(
-            model_name="fact",
-            index=models.Index(fields=["owner", "status", "-id"], name="fact_owner_list"),
-        ),
-        migrations.AddIndex(
-            model_name="fact",
-            index=models.Index(fields=["owner", "fingerprint"], name="fact_fingerprint"),
-        ),
-        migrations.AddIndex(
-            model_name="fact",
-            index=models.Index(
-                condition=models.Q(("status", "active")), fields=["embedding_model"], name="fact_active_by_model"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="fact",
-            constraint=models.UniqueConstraint(fields=("id", "owner"), name="fact_id_with_owner"),
-        ),
-        migrations.AddConstraint(
-            model_name="fact",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("island__isnull", True), ("scope", "open")),
-                    models.Q(("island__isnull", False), ("scope", "isolated")),
-                    _connector="OR",
-                ),
-                name="fact_isolated_has_island",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="fact",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("kind", "about-user"), models.Q(("aspect", ""), _negated=True)),
-                    models.Q(models.Q(("kind", "about-user"), _negated=True), ("aspect", "")),
-                    _connector="OR",
-                ),
-                name="fact_about_user_has_aspect",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="fact",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("superseded_by__isnull", True), ("superseded_by__gt", models.F("id")), _connector="OR"
-                ),
-                name="fact_superseded_by_newer",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="fact",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("superseded_by__isnull", True), ("status", "superseded"), _connector="OR"),
-                name="fact_superseded_says_so",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="fact",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("embedding__isnull", True), ("embedding_model", "")),
-                    models.Q(("embedding__isnull", False), models.Q(("embedding_model", ""), _negated=True)),
-                    _connector="OR",
-                ),
-                name="fact_embedding_names_its_model",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="fact",
-            constraint=models.CheckConstraint(condition=models.Q(("text", ""), _negated=True), name="fact_has_text"),
-        ),
-        migrations.AddConstraint(
-            model_name="factevidence",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("generation__isnull", False), ("message__isnull", True)),
-                    models.Q(("generation__isnull", True), ("message__isnull", False)),
-                    _connector="OR",
-                ),
-                name="factevidence_one_source",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="factevidence",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("accepted_by__isnull", False), ("kind", "max-accepted"), ("message__isnull", False)),
-                    models.Q(models.Q(("kind", "max-accepted"), _negated=True), ("accepted_by__isnull", True)),
-                    _connector="OR",
-                ),
-                name="factevidence_accepted_says_where",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="factevidence",
-            constraint=models.UniqueConstraint(
-                fields=("fact", "kind", "message", "generation", "accepted_by"),
-                name="factevidence_once",
-                nulls_distinct=False,
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="factlog",
-            index=models.Index(fields=["owner", "-id"], name="factlog_owner_list"),
-        ),
-        migrations.AddConstraint(
-            model_name="factuse",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("generation__isnull", False), ("message__isnull", True)),
-                    models.Q(("generation__isnull", True), ("message__isnull", False)),
-                    _connector="OR",
-                ),
-                name="factuse_one_source",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="factuse",
-            constraint=models.UniqueConstraint(
-                fields=("fact", "how", "message", "generation"), name="factuse_once", nulls_distinct=False
-            ),
         ),
     ]

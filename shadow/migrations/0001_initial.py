@@ -170,6 +170,59 @@ class Migration(migrations.Migration):
             options={
                 "verbose_name": "shadow run",
                 "verbose_name_plural": "shadow runs",
+                "indexes": [
+                    models.Index(fields=["generation", "-id"], name="shadowrun_generation"),
+                    models.Index(
+                        condition=models.Q(("status__in", ["queued", "running"])), fields=["id"], name="shadowrun_open"
+                    ),
+                    models.Index(fields=["created"], name="shadowrun_window"),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("status", "queued")),
+                        fields=("thread",),
+                        name="shadowrun_one_queued_per_thread",
+                    ),
+                    models.UniqueConstraint(
+                        condition=models.Q(("status", "running")),
+                        fields=("thread",),
+                        name="shadowrun_one_running_per_thread",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("ended__isnull", True), ("status__in", ["queued", "running"])),
+                            models.Q(
+                                models.Q(("status__in", ["queued", "running"]), _negated=True), ("ended__isnull", False)
+                            ),
+                            _connector="OR",
+                        ),
+                        name="shadowrun_end_has_time",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("path", "cold"), models.Q(("path_reason", ""), _negated=True)),
+                            models.Q(models.Q(("path", "cold"), _negated=True), ("path_reason", "")),
+                            _connector="OR",
+                        ),
+                        name="shadowrun_cold_says_why",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("status__in", ["running", "completed"]), _negated=True),
+                            models.Q(
+                                ("generation__isnull", False),
+                                ("started__isnull", False),
+                                ("through_seq__isnull", False),
+                                models.Q(("path", ""), _negated=True),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="shadowrun_reads_something",
+                    ),
+                    models.UniqueConstraint(
+                        fields=("id", "thread", "owner"), name="shadowrun_id_with_thread_and_owner"
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -283,6 +336,38 @@ class Migration(migrations.Migration):
             options={
                 "verbose_name": "shadow proposal",
                 "verbose_name_plural": "shadow proposals",
+                "indexes": [
+                    models.Index(fields=["thread", "-id"], name="proposal_thread_order"),
+                    models.Index(fields=["owner", "fingerprint"], name="proposal_fingerprint"),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(fields=("run", "position"), name="proposal_place_once"),
+                    models.UniqueConstraint(fields=("id", "owner"), name="proposal_id_with_owner"),
+                    models.UniqueConstraint(fields=("id", "thread"), name="proposal_id_with_thread"),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("validation_error", ""), _negated=True),
+                            models.Q(
+                                models.Q(("text", ""), _negated=True),
+                                models.Q(("kind", ""), _negated=True),
+                                models.Q(("tone", ""), _negated=True),
+                                models.Q(("kind", "about-user"), ("aspect", ""), _connector="XOR"),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="proposal_that_holds_is_whole",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("replaces_fact__isnull", True), ("replaces_proposal__isnull", True), _connector="OR"
+                        ),
+                        name="proposal_replaces_one",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(("fact__isnull", True), ("validation_error", ""), _connector="OR"),
+                        name="proposal_becomes_a_fact_if_it_holds",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -455,127 +540,5 @@ class Migration(migrations.Migration):
                     ),
                 ],
             },
-        ),
-        migrations.AddIndex(
-            model_name="shadowrun",
-            index=models.Index(fields=["generation", "-id"], name="shadowrun_generation"),
-        ),
-        migrations.AddIndex(
-            model_name="shadowrun",
-            index=models.Index(
-                condition=models.Q(("status__in", ["queued", "running"])), fields=["id"], name="shadowrun_open"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="shadowrun",
-            index=models.Index(fields=["created"], name="shadowrun_window"),
-        ),
-        migrations.AddConstraint(
-            model_name="shadowrun",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("status", "queued")), fields=("thread",), name="shadowrun_one_queued_per_thread"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="shadowrun",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("status", "running")), fields=("thread",), name="shadowrun_one_running_per_thread"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="shadowrun",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("ended__isnull", True), ("status__in", ["queued", "running"])),
-                    models.Q(models.Q(("status__in", ["queued", "running"]), _negated=True), ("ended__isnull", False)),
-                    _connector="OR",
-                ),
-                name="shadowrun_end_has_time",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="shadowrun",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("path", "cold"), models.Q(("path_reason", ""), _negated=True)),
-                    models.Q(models.Q(("path", "cold"), _negated=True), ("path_reason", "")),
-                    _connector="OR",
-                ),
-                name="shadowrun_cold_says_why",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="shadowrun",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("status__in", ["running", "completed"]), _negated=True),
-                    models.Q(
-                        ("generation__isnull", False),
-                        ("started__isnull", False),
-                        ("through_seq__isnull", False),
-                        models.Q(("path", ""), _negated=True),
-                    ),
-                    _connector="OR",
-                ),
-                name="shadowrun_reads_something",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="shadowrun",
-            constraint=models.UniqueConstraint(
-                fields=("id", "thread", "owner"), name="shadowrun_id_with_thread_and_owner"
-            ),
-        ),
-        migrations.AddIndex(
-            model_name="shadowfactproposal",
-            index=models.Index(fields=["thread", "-id"], name="proposal_thread_order"),
-        ),
-        migrations.AddIndex(
-            model_name="shadowfactproposal",
-            index=models.Index(fields=["owner", "fingerprint"], name="proposal_fingerprint"),
-        ),
-        migrations.AddConstraint(
-            model_name="shadowfactproposal",
-            constraint=models.UniqueConstraint(fields=("run", "position"), name="proposal_place_once"),
-        ),
-        migrations.AddConstraint(
-            model_name="shadowfactproposal",
-            constraint=models.UniqueConstraint(fields=("id", "owner"), name="proposal_id_with_owner"),
-        ),
-        migrations.AddConstraint(
-            model_name="shadowfactproposal",
-            constraint=models.UniqueConstraint(fields=("id", "thread"), name="proposal_id_with_thread"),
-        ),
-        migrations.AddConstraint(
-            model_name="shadowfactproposal",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("validation_error", ""), _negated=True),
-                    models.Q(
-                        models.Q(("text", ""), _negated=True),
-                        models.Q(("kind", ""), _negated=True),
-                        models.Q(("tone", ""), _negated=True),
-                        models.Q(("kind", "about-user"), ("aspect", ""), _connector="XOR"),
-                    ),
-                    _connector="OR",
-                ),
-                name="proposal_that_holds_is_whole",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="shadowfactproposal",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("replaces_fact__isnull", True), ("replaces_proposal__isnull", True), _connector="OR"
-                ),
-                name="proposal_replaces_one",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="shadowfactproposal",
-            constraint=models.CheckConstraint(
-                condition=models.Q(("fact__isnull", True), ("validation_error", ""), _connector="OR"),
-                name="proposal_becomes_a_fact_if_it_holds",
-            ),
         ),
     ]

@@ -80,6 +80,9 @@ class Migration(migrations.Migration):
             options={
                 "verbose_name": "generation",
                 "verbose_name_plural": "generations",
+                "constraints": [
+                    models.CheckConstraint(condition=models.Q(("cut__gte", 0)), name="generation_cut_counts_up"),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -160,6 +163,27 @@ class Migration(migrations.Migration):
             options={
                 "verbose_name": "message",
                 "verbose_name_plural": "messages",
+                "indexes": [
+                    models.Index(fields=["generation", "id"], name="message_generation_order"),
+                ],
+                "constraints": [
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("left_at_cut__isnull", True), ("left_because", "")),
+                            models.Q(("left_at_cut__isnull", False), models.Q(("left_because", ""), _negated=True)),
+                            _connector="OR",
+                        ),
+                        name="message_left_says_why",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            ("copied_from__isnull", True),
+                            models.Q(("copied_from", models.F("id")), _negated=True),
+                            _connector="OR",
+                        ),
+                        name="message_no_copy_of_itself",
+                    ),
+                ],
             },
         ),
         migrations.CreateModel(
@@ -265,6 +289,37 @@ class Migration(migrations.Migration):
             options={
                 "verbose_name": "conversation",
                 "verbose_name_plural": "conversations",
+                "indexes": [
+                    models.Index(fields=["owner", "status", "-updated"], name="thread_owner_list"),
+                    models.Index(condition=models.Q(("state", "running")), fields=["lease_until"], name="thread_lease"),
+                ],
+                "constraints": [
+                    models.UniqueConstraint(
+                        condition=models.Q(("kind", "main")), fields=("owner",), name="thread_one_main_per_owner"
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(("island__isnull", True), ("scope", "open")),
+                            models.Q(("island__isnull", False), ("scope", "isolated")),
+                            _connector="OR",
+                        ),
+                        name="thread_isolated_has_island",
+                    ),
+                    models.CheckConstraint(
+                        condition=models.Q(
+                            models.Q(
+                                ("lease_token__isnull", False), ("lease_until__isnull", False), ("state", "running")
+                            ),
+                            models.Q(
+                                models.Q(("state", "running"), _negated=True),
+                                ("lease_token__isnull", True),
+                                ("lease_until__isnull", True),
+                            ),
+                            _connector="OR",
+                        ),
+                        name="thread_running_has_lease",
+                    ),
+                ],
             },
         ),
         migrations.AddField(
@@ -282,74 +337,8 @@ class Migration(migrations.Migration):
             ),
         ),
         migrations.AddIndex(
-            model_name="thread",
-            index=models.Index(fields=["owner", "status", "-updated"], name="thread_owner_list"),
-        ),
-        migrations.AddIndex(
-            model_name="thread",
-            index=models.Index(condition=models.Q(("state", "running")), fields=["lease_until"], name="thread_lease"),
-        ),
-        migrations.AddConstraint(
-            model_name="thread",
-            constraint=models.UniqueConstraint(
-                condition=models.Q(("kind", "main")), fields=("owner",), name="thread_one_main_per_owner"
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="thread",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("island__isnull", True), ("scope", "open")),
-                    models.Q(("island__isnull", False), ("scope", "isolated")),
-                    _connector="OR",
-                ),
-                name="thread_isolated_has_island",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="thread",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("lease_token__isnull", False), ("lease_until__isnull", False), ("state", "running")),
-                    models.Q(
-                        models.Q(("state", "running"), _negated=True),
-                        ("lease_token__isnull", True),
-                        ("lease_until__isnull", True),
-                    ),
-                    _connector="OR",
-                ),
-                name="thread_running_has_lease",
-            ),
-        ),
-        migrations.AddIndex(
             model_name="message",
             index=models.Index(fields=["thread", "id"], name="message_thread_order"),
-        ),
-        migrations.AddIndex(
-            model_name="message",
-            index=models.Index(fields=["generation", "id"], name="message_generation_order"),
-        ),
-        migrations.AddConstraint(
-            model_name="message",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    models.Q(("left_at_cut__isnull", True), ("left_because", "")),
-                    models.Q(("left_at_cut__isnull", False), models.Q(("left_because", ""), _negated=True)),
-                    _connector="OR",
-                ),
-                name="message_left_says_why",
-            ),
-        ),
-        migrations.AddConstraint(
-            model_name="message",
-            constraint=models.CheckConstraint(
-                condition=models.Q(
-                    ("copied_from__isnull", True),
-                    models.Q(("copied_from", models.F("id")), _negated=True),
-                    _connector="OR",
-                ),
-                name="message_no_copy_of_itself",
-            ),
         ),
         migrations.AddConstraint(
             model_name="generation",
@@ -362,9 +351,5 @@ class Migration(migrations.Migration):
                 fields=("thread",),
                 name="generation_one_live_per_thread",
             ),
-        ),
-        migrations.AddConstraint(
-            model_name="generation",
-            constraint=models.CheckConstraint(condition=models.Q(("cut__gte", 0)), name="generation_cut_counts_up"),
         ),
     ]

@@ -111,12 +111,13 @@ class Migration(migrations.Migration):
                     ),
                 ),
             ],
-        ),
-        migrations.AddIndex(
-            model_name="messagegrams",
-            index=django.contrib.postgres.indexes.GinIndex(
-                fastupdate=False, fields=["grams"], name="messagegrams_grams"
-            ),
+            options={
+                "indexes": [
+                    django.contrib.postgres.indexes.GinIndex(
+                        fastupdate=False, fields=["grams"], name="messagegrams_grams"
+                    ),
+                ],
+            },
         ),
         migrations.RunSQL(OWNER, "ALTER TABLE threads_messagegrams DROP CONSTRAINT messagegrams_owner_is_the_threads"),
         migrations.RunPython(index_what_is_there, migrations.RunPython.noop),
