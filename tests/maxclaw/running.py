@@ -1,6 +1,7 @@
 """Starting MaxClaw's own commands in a data folder of their own, and seeing what is left of them."""
 
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -23,7 +24,8 @@ def manage(data_dir: Path, *arguments: str, **variables: str) -> subprocess.Pope
 
 
 def python(data_dir: Path, *arguments: str, **variables: str) -> subprocess.Popen[str]:
-    """Start Python in the project's folder with pipes to and from it."""
+    """Start Python in the project's folder with pipes to and from it. It hears SIGINT even where the tests run in a
+    shell's background, which ignores it and has its children do so."""
     return subprocess.Popen(
         [sys.executable, *arguments],
         cwd=ROOT,
@@ -32,6 +34,7 @@ def python(data_dir: Path, *arguments: str, **variables: str) -> subprocess.Pope
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
 
 

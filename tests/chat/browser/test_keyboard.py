@@ -77,6 +77,7 @@ def test_a_conversation_from_json_lines_is_found_by_its_title_and_gone_on_with(o
 def test_a_file_is_chosen_and_imported(server, open_tab, alice, tmp_path):
     file = exports.write_json(tmp_path / "conversations.json", [exports.chatgpt_conversation(0)])
     page = open_tab(server, alice).page
+    page.on("filechooser", lambda _chooser: None)  # asks the browser to tell of it; while a key is pressed is too late
     page.goto(f"{server.url}/import/")
     hand = Keyboard(page)
     hand.reach(page.locator("#id_file"))
