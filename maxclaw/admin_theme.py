@@ -1,11 +1,12 @@
 """How the admin looks, and what its sidebar leads to. Settings read this as UNFOLD; nothing here loads an app."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from functools import cache
 from typing import Any
 
 from django.http import HttpRequest
 from django.templatetags.static import static
-from django.urls import reverse_lazy
+from django.urls import reverse, reverse_lazy
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import gettext_noop
 
@@ -56,139 +57,142 @@ def holds(*permissions: str) -> Callable[[HttpRequest], bool]:
     return lambda request: request.user.has_perms(permissions)
 
 
-def _stands_at(link: Any) -> Callable[[HttpRequest], bool]:
+def _stands_at(link: str, own_pages: Iterable[str]) -> Callable[[HttpRequest], bool]:
     """Whether the page is the list at `link` or one of its rows; pages of their own, and what lies below them, have
     entries of their own."""
 
     def stands(request: HttpRequest) -> bool:
-        own = any(request.path.startswith(str(page)) for page in OWN_PAGES)
-        return request.path.startswith(str(link)) and not own
+        return request.path.startswith(link) and not request.path.startswith(tuple(own_pages))
 
     return stands
 
 
-def _rows(title: Any, icon: str, app: str, model: str, permission: str = "") -> Item:
-    return {
-        "title": title,
-        "icon": icon,
-        "link": reverse_lazy(f"admin:{app}_{model}_changelist"),
-        "active": _stands_at(reverse_lazy(f"admin:{app}_{model}_changelist")),
-        "permission": holds(permission or f"{app}.view_{model}"),
-    }
+@cache
+def navigation() -> list[dict[str, Any]]:
+    """The sidebar, with every address looked up once: each page asks for all of them several times."""
+    health, costs, memory, comparison, review = own_pages = (
+        reverse("admin:agent_health"),
+        reverse("admin:llm_modelcall_costs"),
+        reverse("admin:memory_fact_overview"),
+        reverse("admin:shadow_shadowrun_comparison"),
+        reverse("admin:shadow_shadowfactproposal_review"),
+    )
 
+    def rows(title: Any, icon: str, app: str, model: str) -> Item:
+        link = reverse(f"admin:{app}_{model}_changelist")
+        return {
+            "title": title,
+            "icon": icon,
+            "link": link,
+            "active": _stands_at(link, own_pages),
+            "permission": holds(f"{app}.view_{model}"),
+        }
 
-HEALTH, COSTS, MEMORY, COMPARISON, REVIEW = OWN_PAGES = (
-    reverse_lazy("admin:agent_health"),
-    reverse_lazy("admin:llm_modelcall_costs"),
-    reverse_lazy("admin:memory_fact_overview"),
-    reverse_lazy("admin:shadow_shadowrun_comparison"),
-    reverse_lazy("admin:shadow_shadowfactproposal_review"),
-)
+    return [
+        {
+            "items": [
+                {"title": _("Overview"), "icon": "dashboard", "link": reverse("admin:index")},
+                {
+                    "title": _("Health"),
+                    "icon": "monitor_heart",
+                    "link": health,
+                    "permission": holds("threads.view_thread", "django_q.view_ormq"),
+                },
+                {
+                    "title": _("Costs"),
+                    "icon": "payments",
+                    "link": costs,
+                    "permission": holds("llm.view_modelcall"),
+                },
+            ],
+        },
+        {
+            "title": _("Conversations"),
+            "items": [
+                rows(_("Conversations"), "forum", "threads", "thread"),
+                rows(_("Messages"), "chat", "threads", "message"),
+                rows(_("Generations"), "layers", "threads", "generation"),
+                rows(_("Quotes"), "format_quote", "quotes", "givenquote"),
+                rows(_("Private text read"), "visibility", "threads", "privatereading"),
+            ],
+        },
+        {
+            "title": _("Memory"),
+            "items": [
+                {
+                    "title": _("Coverage and use"),
+                    "icon": "insights",
+                    "link": memory,
+                    "permission": holds("memory.view_fact"),
+                },
+                rows(_("Facts"), "psychology", "memory", "fact"),
+                rows(_("Memory log"), "edit_note", "memory", "factlog"),
+                rows(_("Episodes"), "auto_stories", "memory", "episode"),
+            ],
+        },
+        {
+            "title": _("Shadow turns"),
+            "items": [
+                {
+                    "title": _("Beside the steward"),
+                    "icon": "compare_arrows",
+                    "link": comparison,
+                    "permission": holds("shadow.view_shadowrun"),
+                },
+                {
+                    "title": _("Judge proposals"),
+                    "icon": "gavel",
+                    "link": review,
+                    "permission": holds(
+                        "shadow.view_shadowfactproposal", "shadow.add_proposalreview", "threads.read_private"
+                    ),
+                },
+                rows(_("Shadow runs"), "dark_mode", "shadow", "shadowrun"),
+                rows(_("Proposals"), "lightbulb", "shadow", "shadowfactproposal"),
+                rows(_("Verdicts"), "fact_check", "shadow", "proposalreview"),
+            ],
+        },
+        {
+            "title": _("Turns"),
+            "items": [
+                rows(_("Waiting items"), "inbox", "agent", "inboxitem"),
+                rows(_("Turns"), "autorenew", "agent", "taskframe"),
+                rows(_("Tool calls"), "build", "agent", "toolcall"),
+                rows(_("Overflows"), "compress", "agent", "overflowevent"),
+                rows(_("Turn events"), "list_alt", "agent", "turnevent"),
+                rows(_("Imports"), "upload_file", "agent", "importjob"),
+                rows(_("Imported conversations"), "move_to_inbox", "agent", "importedconversation"),
+            ],
+        },
+        {
+            "title": _("Models"),
+            "items": [
+                rows(_("Model calls"), "bolt", "llm", "modelcall"),
+                rows(_("Request headers"), "description", "llm", "requestheader"),
+            ],
+        },
+        {
+            "title": _("Background queue"),
+            "items": [
+                rows(_("Queued tasks"), "pending_actions", "django_q", "ormq"),
+                rows(_("Failed tasks"), "error", "django_q", "failure"),
+                rows(_("Finished tasks"), "task_alt", "django_q", "success"),
+                rows(_("Schedule"), "schedule", "django_q", "schedule"),
+                rows(_("Signs of life"), "ecg_heart", "maxclaw", "heartbeat"),
+            ],
+        },
+        {
+            "title": _("People"),
+            "items": [
+                rows(_("Accounts"), "person", "accounts", "user"),
+                rows(_("Groups"), "group", "auth", "group"),
+                rows(_("Failed sign-ins"), "lock", "axes", "accessattempt"),
+                rows(_("Sign-ins"), "login", "axes", "accesslog"),
+                rows(_("What staff changed"), "history", "admin", "logentry"),
+            ],
+        },
+    ]
 
-NAVIGATION: list[dict[str, Any]] = [
-    {
-        "items": [
-            {"title": _("Overview"), "icon": "dashboard", "link": reverse_lazy("admin:index")},
-            {
-                "title": _("Health"),
-                "icon": "monitor_heart",
-                "link": HEALTH,
-                "permission": holds("threads.view_thread", "django_q.view_ormq"),
-            },
-            {
-                "title": _("Costs"),
-                "icon": "payments",
-                "link": COSTS,
-                "permission": holds("llm.view_modelcall"),
-            },
-        ],
-    },
-    {
-        "title": _("Conversations"),
-        "items": [
-            _rows(_("Conversations"), "forum", "threads", "thread"),
-            _rows(_("Messages"), "chat", "threads", "message"),
-            _rows(_("Generations"), "layers", "threads", "generation"),
-            _rows(_("Quotes"), "format_quote", "quotes", "givenquote"),
-            _rows(_("Private text read"), "visibility", "threads", "privatereading"),
-        ],
-    },
-    {
-        "title": _("Memory"),
-        "items": [
-            {
-                "title": _("Coverage and use"),
-                "icon": "insights",
-                "link": MEMORY,
-                "permission": holds("memory.view_fact"),
-            },
-            _rows(_("Facts"), "psychology", "memory", "fact"),
-            _rows(_("Memory log"), "edit_note", "memory", "factlog"),
-            _rows(_("Episodes"), "auto_stories", "memory", "episode"),
-        ],
-    },
-    {
-        "title": _("Shadow turns"),
-        "items": [
-            {
-                "title": _("Beside the steward"),
-                "icon": "compare_arrows",
-                "link": COMPARISON,
-                "permission": holds("shadow.view_shadowrun"),
-            },
-            {
-                "title": _("Judge proposals"),
-                "icon": "gavel",
-                "link": REVIEW,
-                "permission": holds(
-                    "shadow.view_shadowfactproposal", "shadow.add_proposalreview", "threads.read_private"
-                ),
-            },
-            _rows(_("Shadow runs"), "dark_mode", "shadow", "shadowrun"),
-            _rows(_("Proposals"), "lightbulb", "shadow", "shadowfactproposal"),
-            _rows(_("Verdicts"), "fact_check", "shadow", "proposalreview"),
-        ],
-    },
-    {
-        "title": _("Turns"),
-        "items": [
-            _rows(_("Waiting items"), "inbox", "agent", "inboxitem"),
-            _rows(_("Turns"), "autorenew", "agent", "taskframe"),
-            _rows(_("Tool calls"), "build", "agent", "toolcall"),
-            _rows(_("Overflows"), "compress", "agent", "overflowevent"),
-            _rows(_("Turn events"), "list_alt", "agent", "turnevent"),
-            _rows(_("Imports"), "upload_file", "agent", "importjob"),
-            _rows(_("Imported conversations"), "move_to_inbox", "agent", "importedconversation"),
-        ],
-    },
-    {
-        "title": _("Models"),
-        "items": [
-            _rows(_("Model calls"), "bolt", "llm", "modelcall"),
-            _rows(_("Request headers"), "description", "llm", "requestheader"),
-        ],
-    },
-    {
-        "title": _("Background queue"),
-        "items": [
-            _rows(_("Queued tasks"), "pending_actions", "django_q", "ormq"),
-            _rows(_("Failed tasks"), "error", "django_q", "failure"),
-            _rows(_("Finished tasks"), "task_alt", "django_q", "success"),
-            _rows(_("Schedule"), "schedule", "django_q", "schedule"),
-            _rows(_("Signs of life"), "ecg_heart", "maxclaw", "heartbeat"),
-        ],
-    },
-    {
-        "title": _("People"),
-        "items": [
-            _rows(_("Accounts"), "person", "accounts", "user"),
-            _rows(_("Groups"), "group", "auth", "group"),
-            _rows(_("Failed sign-ins"), "lock", "axes", "accessattempt"),
-            _rows(_("Sign-ins"), "login", "axes", "accesslog"),
-            _rows(_("What staff changed"), "history", "admin", "logentry"),
-        ],
-    },
-]
 
 # The chat page's green, in steps; its middle carries white text at 4.5:1.
 PRIMARY = {
@@ -236,5 +240,5 @@ UNFOLD: dict[str, Any] = {
             {"title": _("Your account"), "link": reverse_lazy("account")},
         ],
     },
-    "SIDEBAR": {"show_search": False, "navigation": NAVIGATION},
+    "SIDEBAR": {"show_search": False, "navigation": lambda request: navigation()},
 }
