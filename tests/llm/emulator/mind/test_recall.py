@@ -178,7 +178,7 @@ def test_a_long_context_is_searched_quickly():
 
 def test_it_reads_what_the_user_quotes_as_material_with_an_id():
     note = (
-        '<framework>\nThe user attached a quote: one message of another conversation, "Bikes" (channel ch-red, message '
+        '<framework>\nThe user attached a quote: one message of the conversation "Bikes" (channel ch-red, message '
         "m:41).\nThe quoted message, verbatim:\n<quote>\nThe bicycle is green. It stands in the cellar.\n</quote>\n"
         "</framework>"
     )
