@@ -47,13 +47,18 @@ def store_answer(
     prepared: Prepared,
     answer: Answer,
 ) -> StoredAnswer:
-    """Store blocks as received, the tool calls they hold, and close the model call. The thread is locked."""
+    """Store blocks as received, the tool calls they hold, and close the model call. The thread is locked.
+
+    An answer that was cut off inside a tool call is a failure like a broken stream: it stays readable and never enters
+    a prompt, and the calls before the cut are not run without it.
+    """
     message.generation = generation
     notice, reason, outcome = _ending(answer)
+    blocks = [] if answer.cut_tool_calls else answer.blocks
     end_answer(
         message,
         text=answer.text,
-        wire=answer.content if answer.blocks else None,
+        wire=answer.content if blocks else None,
         state=COMPLETE if not notice else INTERRUPTED,
         thinking=answer.thinking,
         model=prepared.model.name,
@@ -66,7 +71,7 @@ def store_answer(
         first_token_ms=prepared.first_token_ms,
         total_ms=prepared.total_ms,
     )
-    uses = [block for block in answer.blocks if block.get("type") == "tool_use"]
+    uses = [block for block in blocks if block.get("type") == "tool_use"]
     calls = ToolCall.objects.bulk_create(
         ToolCall(
             message=message,
@@ -100,11 +105,16 @@ def _ending(answer: Answer) -> tuple[str, TaskFrame.EndReason, ModelCall.Outcome
             ModelCall.Outcome.CONTEXT_FULL,
         )
     if answer.stop_reason == "max_tokens":
-        return (
-            _("The answer was cut off at the model's output limit. Ask it to go on, or for a shorter answer."),
-            TaskFrame.EndReason.MODEL_ERROR,
-            ModelCall.Outcome.CUT,
-        )
+        if answer.cut_tool_calls:
+            sentence = _(
+                "The model's output limit cut the answer off inside a tool call, so nothing of it was run and the "
+                "model does not see it again. Ask for smaller steps."
+            )
+        else:
+            sentence = _(
+                "The answer was cut off at the model's output limit. Ask it to go on, or for a shorter answer."
+            )
+        return sentence, TaskFrame.EndReason.MODEL_ERROR, ModelCall.Outcome.CUT
     if answer.stop_reason == "refusal":
         return (
             _("The model declined to go on with this request. Try to put it differently."),

@@ -5,7 +5,7 @@ import json
 import pytest
 from asgiref.sync import async_to_sync
 
-from agent.models import TaskFrame
+from agent.models import TaskFrame, ToolCall
 from llm.emulator.client import raw_tool_use, text, thinking, tool_use
 from llm.models import ModelCall
 from tests.agent.world import running_world
@@ -14,16 +14,19 @@ from threads.models import Message
 pytestmark = pytest.mark.django_db(transaction=True)
 
 REFUSED_THINKING = "messages.1.content.0: Invalid `signature` in `thinking` block"
-OVERLOADED = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}
 
-PASSING = {
+FAULTS = {
     "429": {"kind": "status", "status": 429, "headers": {"retry-after": "0"}},
     "500": {"kind": "status", "status": 500},
     "529": {"kind": "status", "status": 529},
     "error event": {"kind": "error_event", "after_deltas": 2},
     "drop": {"kind": "drop", "after_deltas": 2},
+    "stall": {"kind": "stall", "after_deltas": 2, "seconds": 30},
     "no message_stop": {"kind": "end_without_stop", "after_deltas": 2},
+    "cut inside tool JSON": {"kind": "cut_tool_json"},
 }
+# The limit that cut it off would cut it off again.
+NOT_RETRIED = {"cut inside tool JSON"}
 BROKE = "The connection to the model broke before its answer was complete. Try again."
 OVERLOADED_SENTENCE = "The model is overloaded just now. Try again in a minute."
 SAID = {
@@ -32,7 +35,12 @@ SAID = {
     "529": OVERLOADED_SENTENCE,
     "error event": OVERLOADED_SENTENCE,
     "drop": BROKE,
+    "stall": "The model stopped sending in the middle. Try again.",
     "no message_stop": BROKE,
+    "cut inside tool JSON": (
+        "The model's output limit cut the answer off inside a tool call, so nothing of it was run and the model does "
+        "not see it again. Ask for smaller steps."
+    ),
 }
 
 
@@ -47,10 +55,10 @@ def talk(emulator, alice, *words):
     return async_to_sync(scenario)()
 
 
-@pytest.mark.parametrize("name", PASSING)
-def test_a_passing_fault_is_retried_and_leaves_no_trace_in_the_answer(emulator, alice, name):
-    fault = dict(PASSING[name])
-    emulator.fault(fault.pop("kind"), times=1, **fault)
+@pytest.mark.parametrize("name", sorted(FAULTS.keys() - NOT_RETRIED))
+def test_a_passing_fault_is_retried_and_leaves_no_trace_in_the_answer(emulator, alice, settings, name):
+    settings.MODEL_STALL_SECONDS = 1
+    emulator.fault(times=1, **FAULTS[name])
     emulator.answer(text("one two three four"), times=2)
     rows = talk(emulator, alice, "Hello")
     assert [(row.role, row.text) for row in rows] == [("user", "Hello"), ("assistant", "one two three four")]
@@ -58,57 +66,56 @@ def test_a_passing_fault_is_retried_and_leaves_no_trace_in_the_answer(emulator, 
     assert outcomes == ["transient", "complete"]
 
 
-@pytest.mark.parametrize("name", PASSING)
-def test_a_lasting_fault_ends_the_turn_with_a_sentence(emulator, alice, settings, name):
+@pytest.mark.parametrize("name", FAULTS)
+def test_a_lasting_fault_ends_the_turn_with_a_sentence_and_adds_nothing_to_the_prompt(
+    emulator, alice, settings, echo_tool, name
+):
     settings.MODEL_RETRIES = 1
-    fault = dict(PASSING[name])
-    emulator.fault(fault.pop("kind"), times=2, **fault)
+    settings.MODEL_STALL_SECONDS = 1
+    attempts = 1 if name in NOT_RETRIED else 2
+    emulator.fault(times=attempts, **FAULTS[name])
     emulator.answer(text("Back again."), match={"contains": "Still there?"})
-    emulator.answer(text("one two three four"), times=2)
+    emulator.answer(text("one two three four"), tool_use("echo", {"words": "five"}), times=2)
     rows = talk(emulator, alice, "Hello", "Still there?")
-    notice = next(row for row in rows if row.meta.get("notice"))
-    assert notice.text == SAID[name]
-    assert not notice.model_visible
-    assert notice.wire is None
-    assert rows[-1].text == "Back again."
+    assert [row.role for row in rows] == ["user", "assistant", "event", "user", "assistant"]
+    _hello, failed, notice, _still, last = rows
+    assert (failed.wire, failed.meta["state"]) == (None, "interrupted")
+    assert (notice.text, notice.wire, notice.model_visible) == (SAID[name], None, False)
+    assert last.text == "Back again."
+    assert not ToolCall.objects.exists()
     frame = TaskFrame.objects.order_by("id").first()
     assert (frame.state, frame.end_reason, frame.notice) == ("failed", "model-error", notice.text)
+    outcome = "cut" if name in NOT_RETRIED else "transient"
     calls = list(ModelCall.objects.order_by("id"))
-    assert [call.outcome for call in calls] == ["transient", "transient", "complete"]
-    assert all(call.error for call in calls[:2])
-    sent = json.dumps(emulator.bodies()[-1]["messages"])
-    assert notice.text not in sent
-    assert "one two" not in sent
-    assert "verloaded" not in sent
+    assert [call.outcome for call in calls] == [*[outcome] * attempts, "complete"]
+    assert all(call.error or call.stop_reason == "max_tokens" for call in calls[:-1])
+    first, *_again, next_one = emulator.bodies()
+    said = [(message["role"], [block["text"] for block in message["content"]]) for message in next_one["messages"]]
+    assert said[0] == ("user", [block["text"] for block in first["messages"][0]["content"]])
+    assert said[1:] == [("user", ["Hello"]), ("user", ["Still there?"])]
 
 
-def test_a_stalled_stream_is_given_up(emulator, alice, settings):
-    settings.MODEL_STALL_SECONDS = 1
-    settings.MODEL_RETRIES = 0
-    emulator.fault("stall", after_deltas=2, seconds=30)
-    emulator.answer(text("one two three four"))
-    emulator.answer(text("Back again."))
-    rows = talk(emulator, alice, "Hello", "Still there?")
-    notice = next(row for row in rows if row.meta.get("notice"))
-    assert notice.meta["notice"] == "model-error"
-    assert notice.text == "The model stopped sending in the middle. Try again."
-    assert rows[-1].text == "Back again."
-    assert [call.outcome for call in ModelCall.objects.order_by("id")] == ["transient", "complete"]
-    sent = json.dumps(emulator.bodies()[-1]["messages"])
-    assert notice.text not in sent
-    assert "one two" not in sent
-
-
-def test_a_cut_inside_tool_json_runs_nothing_and_appends_no_half_call(emulator, alice):
-    emulator.answer(
-        text("I will ask."), raw_tool_use("ask_user_question", ['{"question": "Wh']), stop_reason="max_tokens"
-    )
+def test_calls_before_one_that_was_cut_off_are_not_run_without_it(emulator, alice, echo_tool):
+    whole, cut = tool_use("echo", {"words": "whole"}), raw_tool_use("echo", ['{"words": "cu'])
+    emulator.answer(text("Both at once."), whole, cut, stop_reason="max_tokens")
     emulator.answer(text("Fine."))
     rows = talk(emulator, alice, "Hello", "Go on")
     assert [row.role for row in rows] == ["user", "assistant", "event", "user", "assistant"]
-    assert rows[2].meta["notice"]
-    assert json.loads(rows[1].wire) == [{"type": "text", "text": "I will ask."}]
+    assert (rows[1].text, rows[1].wire) == ("Both at once.", None)
+    assert not ToolCall.objects.exists()
+
+
+def test_an_answer_that_the_output_limit_cut_off_within_its_words_goes_on_from_there(emulator, alice):
+    emulator.answer(text("It began like"), stop_reason="max_tokens")
+    emulator.answer(text("this."))
+    rows = talk(emulator, alice, "Tell me", "Go on")
+    assert (
+        rows[2].text == "The answer was cut off at the model's output limit. Ask it to go on, or for a shorter answer."
+    )
     assert ModelCall.objects.order_by("id").first().outcome == "cut"
+    roles = [message["role"] for message in emulator.bodies()[-1]["messages"]]
+    assert roles == ["user", "user", "assistant", "user"]
+    assert "It began like" in json.dumps(emulator.bodies()[-1]["messages"][2])
 
 
 def test_a_full_context_ends_the_turn_with_a_sentence_that_says_what_helps(emulator, alice):
