@@ -23,9 +23,8 @@ RENEWALS = (RENEWAL_AT_THRESHOLD, RENEWAL_ASKED, RENEWAL_TO_FORGET)
 
 def open_frames(thread: Thread) -> QuerySet[TaskFrame]:
     """The thread's frames that have not ended, topmost first; renewals that wait are the lowest."""
-    ended = [TaskFrame.State.DONE, TaskFrame.State.FAILED]
     renewal_waits = Q(source__in=RENEWALS, state=TaskFrame.State.SUSPENDED)
-    frames = TaskFrame.objects.filter(thread=thread, owner_id=thread.owner_id).exclude(state__in=ended)
+    frames = TaskFrame.objects.filter(thread=thread, owner_id=thread.owner_id, state__in=TaskFrame.OPEN_STATES)
     return frames.alias(
         lowest=ExpressionWrapper(renewal_waits, output_field=BooleanField()),
     ).order_by("lowest", "-id")

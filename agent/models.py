@@ -29,6 +29,8 @@ class TaskFrame(models.Model):
         DONE = "done", _("done")
         FAILED = "failed", _("failed")
 
+    OPEN_STATES = (State.RUNNING, State.SUSPENDED, State.WAITING)
+
     class EndReason(models.TextChoices):
         ANSWERED = "answered", _("answered")
         STOPPED = "stopped", _("stopped by the user")
@@ -64,7 +66,14 @@ class TaskFrame(models.Model):
             ),
             models.CheckConstraint(condition=Q(level__gte=0, level__lte=4), name="frame_level_0_to_4"),
         ]
-        indexes = [models.Index(fields=["thread", "-id"], name="frame_thread_order")]
+        indexes = [
+            models.Index(fields=["thread", "-id"], name="frame_thread_order"),
+            models.Index(
+                fields=["thread", "-id"],
+                name="frame_open",
+                condition=Q(state__in=["running", "suspended", "waiting"]),
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"turn {self.pk}"
