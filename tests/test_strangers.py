@@ -188,6 +188,11 @@ def ask(client, method: str, address: str, values: dict[str, Any]) -> tuple[int,
     asked = {"before": values["message"], "q": "words", "channel": values["channel"]}
     data = asked if method == "get" else json.dumps(body)
     answer = send(address, data) if method == "get" else send(address, data, content_type="application/json")
+    return told_by(answer)
+
+
+def told_by(answer) -> tuple[int, str, str]:
+    """Status, where it leads, and all that it says."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # Django's own, about reading an asynchronous stream from here
         content = b"".join(answer)
@@ -223,11 +228,11 @@ def test_no_address_tells_or_changes_anything_of_anothers(client, bob, secrets, 
                 continue
             unknown = answer_to(method, route, secrets.unknown)
             assert known[0] == unknown[0], place
-            assert _comparable(secrets, known) == _comparable(secrets, unknown), place
+            assert comparable(secrets, known) == comparable(secrets, unknown), place
     assert state_of_alice() == before
 
 
-def _comparable(secrets: Secrets, answer: tuple[int, str, str]) -> str:
+def comparable(secrets: Secrets, answer: tuple[int, str, str]) -> str:
     lines = [line for line in f"{answer[1]}\n{answer[2]}".splitlines() if "csrf" not in line.lower()]
     return secrets.masked("\n".join(lines))
 
