@@ -1,5 +1,6 @@
 """What was sent is frozen: each request begins, byte for byte, with the one before it, and its cache is read."""
 
+import hashlib
 import itertools
 import json
 import re
@@ -8,9 +9,12 @@ import pytest
 from asgiref.sync import async_to_sync
 
 from agent.registry import ToolContext, ToolOutput, tool, unregister
+from llm import wire
 from llm.emulator.client import text, thinking, tool_use
 from llm.models import ModelCall
+from tests.agent.test_fallback import PALETTE
 from tests.agent.world import running_world
+from threads.verification import verify_thread
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -88,8 +92,6 @@ def test_the_prefix_holds_in_a_new_process(emulator, alice, lookup_tool):
     """Bell, runner and every cache of this process are made anew: the request comes from the records alone."""
     script_two_turns_with_two_tools(emulator)
     thread = run_turns(emulator, alice, [LONG])
-    from llm import wire
-
     wire.forget_headers()
     run_turns(emulator, alice, ["And now something else"], thread)
     check_each_extends_the_one_before(emulator.requests(path="/v1/messages"))
@@ -114,3 +116,29 @@ def test_the_ledger_says_what_the_provider_said(emulator, alice, lookup_tool):
         assert call.cache_read_tokens == request["usage"]["cache_read_input_tokens"]
         assert call.output_tokens == request["usage"]["output_tokens"]
         assert call.prices is None or call.cost is not None
+
+
+def test_the_ledger_keeps_the_digest_of_the_very_bytes_that_reached_the_wire(
+    emulator, alice, lookup_tool, settings, tmp_path
+):
+    """No other form of a body is hashed than the bytes as the server received them: nothing is parsed, sorted or
+    normalised between. Over a round of tools, what a new process rebuilds, a refused attempt, its retry and a fallback;
+    and `verify` comes to the same digests from the records."""
+    file = tmp_path / "catalog.toml"
+    file.write_text(PALETTE)
+    settings.MAXCLAW_CATALOG = str(file)
+    settings.MODEL_RETRIES = 1
+    script_two_turns_with_two_tools(emulator)
+    emulator.fault("status", status=529, times=2, match={"model": "emulator-main", "any_contains": "third"})
+    emulator.answer(tool_use("lookup", {"n": 1e21}), match={"model": "emulator-light-all"})
+    emulator.answer(text("Third answer."), match={"model": "emulator-light-all"})
+    thread = run_turns(emulator, alice, [f"{LONG} “naïve” \u2028 \x00 \ud800 漢字 🙂"])
+    wire.forget_headers()
+    run_turns(emulator, alice, ["And now something else", "And the third"], thread)
+    received = [hashlib.sha256(one["body"].encode()).hexdigest() for one in emulator.requests(path="/v1/messages")]
+    calls = list(ModelCall.objects.order_by("id"))
+    assert [call.model for call in calls] == ["emulator-main"] * 5 + ["emulator-light-all"] * 2
+    assert [call.body_sha256 for call in calls] == received
+    assert calls[3].body_sha256 == calls[4].body_sha256, "a retry sends the same bytes"
+    report = verify_thread(thread)
+    assert report.calls == report.proved == len(calls)
