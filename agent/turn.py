@@ -154,8 +154,8 @@ class Turn:
         result = await tools.run()
         if result.waiting:
             return await in_database(self._wait)
-        spoke = stored.notice or (result.only_refused_proposals and stored.message.text.strip())
-        done = begun.policy.last_request or spoke
+        answered_beside = result.only_refused_proposals and stored.message.text.strip()
+        done = begun.policy.last_request or stored.notice or answered_beside
         return await in_database(self._after_tools, stored, bool(done))
 
     async def _begun(self, step: Step) -> "Begun | None":

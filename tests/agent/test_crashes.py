@@ -104,15 +104,19 @@ def test_the_prefix_holds_after_the_process_is_killed_and_restarted(emulator, al
     emulator.answer(text("First answer."))
     emulator.answer(text("Second answer."))
     with turn_process("nowhere"):
-        sending.send(alice, thread.channel, LONG, client_key="first")
-        wait_until(lambda: Message.objects.filter(thread=thread, text="First answer.").exists())
-        wait_until(lambda: Thread.objects.get(pk=thread.pk).state == Thread.State.IDLE)
+        converse(thread, LONG, "First answer.")
     with turn_process("nowhere"):
-        sending.send(alice, thread.channel, "And after the restart?", client_key="second")
-        wait_until(lambda: Message.objects.filter(thread=thread, text="Second answer.").exists())
+        converse(thread, "And after the restart?", "Second answer.")
     requests = emulator.requests(path="/v1/messages")
     assert len(requests) == 3
     check_each_extends_the_one_before(requests)
+
+
+def converse(thread, words, answer):
+    """Say something where a child runs, and wait until it was answered with just that and the thread rests."""
+    sending.send(thread.owner, thread.channel, words, client_key=words[:20])
+    wait_until(lambda: Message.objects.filter(thread=thread, text=answer).exists())
+    wait_until(lambda: Thread.objects.get(pk=thread.pk).state == Thread.State.IDLE)
 
 
 def wait_until(look, seconds=15):
@@ -158,9 +162,7 @@ def test_killed(point, emulator, alice, turn_process):
     assert thread.state == Thread.State.IDLE
 
     with turn_process("nowhere"):
-        sending.send(alice, thread.channel, "Are you there?", client_key="second")
-        wait_until(lambda: Message.objects.filter(thread=thread, text="Here I am.").exists())
-        wait_until(lambda: Thread.objects.get(pk=thread.pk).state == Thread.State.IDLE)
+        converse(thread, "Are you there?", "Here I am.")
 
     rows = list(Message.objects.filter(thread=thread).order_by("id"))
     said = [row.text for row in rows if row.role == "user"]
@@ -194,9 +196,7 @@ def test_killed_while_the_context_is_renewed(point, emulator, alice, turn_proces
     only = Generation.objects.get(thread=thread)
     assert (only.ended, only.summary) == (None, "")
     with turn_process("nowhere"):
-        sending.send(alice, thread.channel, "Are you there?", client_key="second")
-        wait_until(lambda: Message.objects.filter(thread=thread, text="Here I am.").exists())
-        wait_until(lambda: Thread.objects.get(pk=thread.pk).state == Thread.State.IDLE)
+        converse(thread, "Are you there?", "Here I am.")
     report = verify_thread(thread)
     assert report.calls == report.proved == 2
     assert not ModelCall.objects.filter(outcome="").exists()
@@ -211,9 +211,7 @@ def test_killed_while_a_resting_context_is_renewed(point, emulator, alice, turn_
     emulator.answer(text(summary_text()), match=ASKED)
     emulator.answer(text("Here I am."), match={"contains": "Are you there?"})
     with turn_process("nowhere"):
-        sending.send(alice, thread.channel, "First words", client_key="first")
-        wait_until(lambda: Message.objects.filter(thread=thread, text="First answer.").exists())
-        wait_until(lambda: Thread.objects.get(pk=thread.pk).state == Thread.State.IDLE)
+        converse(thread, "First words", "First answer.")
     with turn_process(point, resting=thread) as process:
         process.wait(20)
     made = Generation.objects.filter(thread=thread).order_by("ordinal")
@@ -226,9 +224,7 @@ def test_killed_while_a_resting_context_is_renewed(point, emulator, alice, turn_
         rows = Message.objects.filter(generation=made[0]).order_by("id")
         assert list(rows.values_list("text", "left_at_cut")) == [("First words", None), ("First answer.", None)]
     with turn_process("nowhere"):
-        sending.send(alice, thread.channel, "Are you there?", client_key="second")
-        wait_until(lambda: Message.objects.filter(thread=thread, text="Here I am.").exists())
-        wait_until(lambda: Thread.objects.get(pk=thread.pk).state == Thread.State.IDLE)
+        converse(thread, "Are you there?", "Here I am.")
     report = verify_thread(thread)
     assert report.calls == report.proved == 2
     assert not TaskFrame.objects.exclude(state__in=["done", "failed"]).exists()
