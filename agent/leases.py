@@ -5,13 +5,14 @@ it, so a holder that stalled and woke writes nothing more.
 """
 
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
 from django.conf import settings
 from django.db import connection
 
-from agent.models import TaskFrame
+from agent.models import InboxItem, TaskFrame
 from maxclaw import clock
 from threads.models import Generation, Thread
 
@@ -34,13 +35,60 @@ class Holding:
 
 def grant(thread: Thread, holder: str) -> uuid.UUID:
     """Write a new lease onto the locked thread, and the title that it may just have got."""
-    thread.state = Thread.State.RUNNING
-    thread.lease_token = uuid.uuid4()
-    thread.lease_holder = holder
-    thread.lease_until = clock.now() + timedelta(seconds=settings.LEASE_SECONDS)
-    thread.updated = clock.now()
+    token = _hand_out(thread, holder)
     thread.save(update_fields=["title", "state", "lease_token", "lease_holder", "lease_until", "updated"])
-    return thread.lease_token
+    return token
+
+
+def grant_new(thread: Thread, holder: str, frame: TaskFrame, taken: Sequence[InboxItem]) -> uuid.UUID:
+    """`grant` together with the frame that begins and the items that became its rows, in one statement: every turn
+    begins so. `frame` was not written yet and gets its id."""
+    token = _hand_out(thread, holder)
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            WITH begun AS (
+                INSERT INTO agent_taskframe
+                    (thread_id, owner_id, level, source, state, steps, overflow_recoveries, stop_asked, end_reason,
+                     notice, created)
+                VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s) RETURNING id
+            ), taken AS (
+                UPDATE agent_inboxitem SET state = %s, message_id = became.message
+                FROM unnest(%s::bigint[], %s::bigint[]) AS became(item, message)
+                WHERE id = became.item AND owner_id = %s
+            )
+            UPDATE threads_thread
+            SET title = %s, state = %s, lease_token = %s, lease_holder = %s, lease_until = %s, updated = %s
+            WHERE id = %s RETURNING (SELECT id FROM begun)
+            """,
+            [
+                thread.pk,
+                thread.owner_id,
+                frame.level,
+                frame.source,
+                frame.state,
+                frame.steps,
+                frame.overflow_recoveries,
+                frame.stop_asked,
+                frame.end_reason,
+                frame.notice,
+                frame.created,
+                InboxItem.State.TAKEN,
+                [item.pk for item in taken],
+                [item.message_id for item in taken],
+                thread.owner_id,
+                thread.title,
+                thread.state,
+                token,
+                thread.lease_holder,
+                thread.lease_until,
+                thread.updated,
+                thread.pk,
+            ],
+        )
+        frame.pk = cursor.fetchone()[0]
+    frame._state.adding = False
+    return token
 
 
 def renew(holding: Holding) -> tuple[bool, bool]:
@@ -84,6 +132,15 @@ def release_after(thread: Thread, ended: TaskFrame) -> None:
                 thread.pk,
             ],
         )
+
+
+def _hand_out(thread: Thread, holder: str) -> uuid.UUID:
+    thread.state = Thread.State.RUNNING
+    thread.lease_token = token = uuid.uuid4()
+    thread.lease_holder = holder
+    thread.lease_until = clock.now() + timedelta(seconds=settings.LEASE_SECONDS)
+    thread.updated = clock.now()
+    return token
 
 
 def _let_go(thread: Thread, state: Thread.State) -> None:

@@ -16,6 +16,14 @@ from threads.transcript import append, text_block
 def absorb(thread: Thread, generation: Generation, items: Sequence[InboxItem]) -> list[Event]:
     """Make each item a row, in order: the user's words a user row, everything else an event row. The thread is locked.
     Returns the events that say so."""
+    events = rows_of(thread, generation, items)
+    if items:
+        InboxItem.objects.bulk_update(items, ["state", "message"])
+    return events
+
+
+def rows_of(thread: Thread, generation: Generation, items: Sequence[InboxItem]) -> list[Event]:
+    """`absorb` without writing what became of the items: the caller does, with what else it has to write."""
     events: list[Event] = []
     for item in items:
         if item.source == "user":
@@ -39,7 +47,6 @@ def absorb(thread: Thread, generation: Generation, items: Sequence[InboxItem]) -
             )
         item.state = InboxItem.State.TAKEN
         item.message = row
-        item.save(update_fields=["state", "message"])
         if item.source == "user":
             events.append(("message", {"message": message_view(row, generation.ordinal)}))
     return events

@@ -10,7 +10,7 @@ from agent.events import Event, emit_all
 from agent.leases import Holding
 from agent.models import InboxItem, Level, TaskFrame
 from agent.prompts import RESUMED_NOTE
-from agent.safe_point import absorb, append_note, waiting_items
+from agent.safe_point import append_note, rows_of, waiting_items
 from maxclaw import clock
 from threads.lifecycle import title_from
 from threads.models import Thread
@@ -63,16 +63,15 @@ def take(thread_id: int, holder: str) -> Holding | None:
         generation = live_generation(thread)
         if not thread.title and thread.kind != Thread.Kind.MAIN:
             thread.title = _title(items)
-        token = leases.grant(thread, holder)
         events: list[Event] = []
         fresh = frame is None
         if frame is None:
             top = max(items, key=lambda item: item.level)
-            frame = TaskFrame.objects.create(
-                thread=thread, owner_id=thread.owner_id, level=top.level, source=top.source, steps=1
-            )
-            events += absorb(thread, generation, items)
+            frame = TaskFrame(thread=thread, owner_id=thread.owner_id, level=top.level, source=top.source, steps=1)
+            events += rows_of(thread, generation, items)
+            token = leases.grant_new(thread, holder, frame, items)
         else:
+            token = leases.grant(thread, holder)
             frame.state = TaskFrame.State.RUNNING
             frame.save(update_fields=["state"])
             # After a question card the answer itself says that the work goes on; after an interrupt it is said here.

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db.backends.signals import connection_created
 
@@ -23,16 +23,25 @@ from threads.signals import thread_settled
 TRANSACTION_WORDS = ("BEGIN", "COMMIT", "ROLLBACK", "SAVEPOINT", "RELEASE", "SET TRANSACTION")
 
 
+class Statement(NamedTuple):
+    """One statement as it was executed, and how many rows it returned or changed."""
+
+    text: str
+    parameters: Any
+    rows: int
+
+
 class StatementCounter:
-    """Counts SQL statements of every thread, without those of delta batches."""
+    """Counts SQL statements of every thread that connects from now on until `stop`, without those of delta batches."""
 
     def __init__(self) -> None:
         self.count = 0
-        self.kept: list[str] | None = None
+        self.kept: list[Statement] | None = None
         self._lock = threading.Lock()
         self._apart = threading.local()
+        self._watched: list[Any] = []
         connection_created.connect(self._watch, dispatch_uid="benchmark statements")
-        store = DeltaWriter._store
+        self._store = store = DeltaWriter._store
         counter = self
 
         def store_apart(writer: DeltaWriter, text: str, thinking: str) -> None:
@@ -44,18 +53,27 @@ class StatementCounter:
 
         DeltaWriter._store = store_apart  # type: ignore[method-assign, assignment]  # measured apart, not changed
 
+    def stop(self) -> None:
+        """Count no more, and leave everything as it was."""
+        connection_created.disconnect(self._watch, dispatch_uid="benchmark statements")
+        DeltaWriter._store = self._store  # type: ignore[method-assign]
+        for connection in self._watched:
+            connection.execute_wrappers.remove(self._execute)
+
     def _watch(self, connection: Any, **_signal: Any) -> None:
         if self._execute not in connection.execute_wrappers:
             connection.execute_wrappers.append(self._execute)
+            self._watched.append(connection)
 
     def _execute(self, execute: Any, statement: Any, parameters: Any, many: bool, context: Any) -> Any:
         text = str(statement).lstrip()
+        result = execute(statement, parameters, many, context)
         if not getattr(self._apart, "deltas", False) and not text.upper().startswith(TRANSACTION_WORDS):
             with self._lock:
                 self.count += 1
                 if self.kept is not None:
-                    self.kept.append(text)
-        return execute(statement, parameters, many, context)
+                    self.kept.append(Statement(text, parameters, context["cursor"].rowcount))
+        return result
 
 
 @dataclass

@@ -12,7 +12,8 @@ the same request, byte for byte, is made by the bare SDK. Columns:
   batches are not counted, nor are BEGIN, COMMIT and savepoints.
 
 Threads have 10, 1,000 and 10,000 rows; turns run one after the other or on 50 threads at once; the model answers at
-once, or 400 ms later. A first turn is that of a new conversation, whose title, header and opening it stores.
+once, or 400 ms later. A first turn is that of a new conversation, whose title, header and opening it stores; of whom
+something is remembered, it is briefed too.
 No page is open: what a page reads to follow a turn is asked by its own socket, and not by the turn.
 """
 
@@ -55,6 +56,9 @@ context_window = {WINDOW_TOKENS}
 context_budget = {WINDOW_TOKENS * 8 // 10}
 """
 TURN_SECONDS = 60.0
+WORDS = "And what about the moon?"
+# As many as a briefing has room for, and more.
+REMEMBERED = [f"She asks what the moon is about, for the {number}. time." for number in range(1, 41)]
 
 
 @dataclass(frozen=True)
@@ -65,11 +69,12 @@ class Cell:
     threads: int
     paced: bool
     turns: int
+    facts: bool = False  # whether anything is remembered of the person
 
     @property
     def name(self) -> str:
         if self.rows == FIRST_TURN:
-            return "first turn, 1 at once, instant"
+            return f"first turn{', with facts' if self.facts else ''}, 1 at once, instant"
         return f"{self.rows:,} rows, {self.threads} at once, {'400 ms' if self.paced else 'instant'}"
 
 
@@ -91,9 +96,10 @@ class Measured:
 def cells(*, quick: bool, smoke: bool) -> list[Cell]:
     """What is measured, the quick and the smoke selection being shorter."""
     if smoke:
-        return [Cell(FIRST_TURN, 1, False, 2), Cell(10, 1, False, 2), Cell(10, 3, False, 1)]
+        first = [Cell(FIRST_TURN, 1, False, 2, facts) for facts in (False, True)]
+        return [*first, Cell(10, 1, False, 2), Cell(10, 3, False, 1)]
     sequential = 4 if quick else 12
-    found = [Cell(FIRST_TURN, 1, False, sequential)]
+    found = [Cell(FIRST_TURN, 1, False, sequential, facts) for facts in (False, True)]
     for paced in (False, True):
         for rows in ROWS:
             found.append(Cell(rows, 1, paced, sequential))
@@ -159,6 +165,8 @@ class Bench:
 
     async def cell(self, cell: Cell) -> Measured:
         """Measure one combination."""
+        from maxclaw.database_threads import in_database
+
         self._emulator.set_pace({"first_token_ms": FIRST_TOKEN_MS if cell.paced else 0, "tokens_per_second": None})
         measured = Measured()
         for number in range(WARM_UPS + cell.turns):
@@ -173,6 +181,8 @@ class Bench:
             measured.framework += [turn - model for turn, model in wave]
             bodies = [self._waits.model_time(thread.pk).body for thread in threads]
             measured.bare += await asyncio.gather(*(self._bare(body) for body in bodies))
+        if cell.facts:
+            await in_database(_check_briefed)
         measured.statements /= cell.turns * cell.threads
         measured.cpu /= cell.turns * cell.threads
         return measured
@@ -181,7 +191,7 @@ class Bench:
         from maxclaw.database_threads import in_database
 
         if cell.rows == FIRST_TURN:
-            return await in_database(_make_threads, cell.rows, cell.threads)
+            return await in_database(_make_threads, cell.rows, cell.threads, cell.facts)
         return self._threads[cell.rows][: cell.threads]
 
     async def _wave(self, threads: Sequence["Thread"]) -> list[tuple[float, float]]:
@@ -198,7 +208,7 @@ class Bench:
         settled = self._waits.expect(thread.pk)
         key = f"benchmark-{next(self._keys)}"
         began = time.perf_counter()
-        await in_database(send, thread.owner, thread.channel, "And what about the moon?", client_key=key)
+        await in_database(send, thread.owner, thread.channel, WORDS, client_key=key)
         moment = await asyncio.wait_for(settled, TURN_SECONDS)
         return (moment - began) * 1000, self._waits.model_time(thread.pk).seconds * 1000
 
@@ -227,13 +237,14 @@ class Bench:
         return await in_database(_context_ms, self._threads[rows][0])
 
     async def print_statements(self) -> None:
-        for cell in (Cell(FIRST_TURN, 1, False, 1), Cell(min(self._threads), 1, False, 1)):
+        first = [Cell(FIRST_TURN, 1, False, 1, facts) for facts in (False, True)]
+        for cell in (*first, Cell(min(self._threads), 1, False, 1)):
             threads = await self._ready(cell)
             self._statements.kept = []
             await self._wave(threads)
             print(f"\nStatements of one turn: {cell.name}\n")
             for number, statement in enumerate(self._statements.kept, start=1):
-                print(f"{number:3} {' '.join(statement.split())[:150]}")
+                print(f"{number:3} {' '.join(statement.text.split())[:150]}")
             self._statements.kept = None
 
 
@@ -244,15 +255,15 @@ def _client(base_url: str) -> "AsyncAnthropic":
     return AsyncAnthropic(api_key="none", base_url=base_url, max_retries=0, http_client=http_client)
 
 
-def _make_threads(rows: int, number: int) -> list["Thread"]:
-    """Threads of so many short rows, words and answers in turn."""
+def _make_threads(rows: int, number: int, facts: bool = False) -> list["Thread"]:
+    """Threads of so many short rows, words and answers in turn, of a person with or without facts."""
     from django.db import transaction
 
     from threads.lifecycle import create_thread
     from threads.models import Generation, Message, Thread
     from threads.transcript import NewMessage, append_many, live_generation, text_block
 
-    owner = _owner()
+    owner = _remembered_owner() if facts else _owner("owner")
     lines = []
     for place in range(rows):
         words = f"Row {place}."
@@ -288,10 +299,30 @@ def _copy_rows(source: Any, target: Any) -> None:
         )
 
 
-def _owner() -> "User":
+def _owner(name: str) -> "User":
     from accounts.models import User
 
-    return User.objects.filter(username="owner").first() or User.objects.create_user("owner")
+    return User.objects.filter(username=name).first() or User.objects.create_user(name)
+
+
+def _remembered_owner() -> "User":
+    from memory.fact_embedding import embed_facts
+    from memory.models import Fact
+
+    owner = _owner("remembered")
+    if not Fact.objects.filter(owner=owner).exists():
+        imported = {"kind": Fact.Kind.ABOUT_USER, "aspect": Fact.Aspect.FACT, "writer": Fact.Writer.IMPORT}
+        Fact.objects.bulk_create(
+            Fact(owner=owner, text=text, fingerprint=text, legacy=True, **imported) for text in REMEMBERED
+        )
+        embed_facts(owner.pk)
+    return owner
+
+
+def _check_briefed() -> None:
+    from memory.models import FactUse
+
+    assert FactUse.objects.exists(), "a briefing that says nothing was measured"
 
 
 def _analyze() -> None:

@@ -6,15 +6,17 @@ still stands. The text is frozen with the opening, so every fact in it is record
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from django.db.models import Exists, OuterRef
+from django.contrib.postgres.expressions import ArraySubquery
+from django.db.models import Exists, OuterRef, QuerySet, Subquery
 
 from agent.summary import TITLES, sections_in
 from maxclaw.database_threads import in_database
 from memory.fact_drafts import TEXT_MAX_CHARS
 from memory.fact_lines import line
-from memory.fact_search import FactHit, active_facts, models_of, nearest, order
-from memory.models import Fact, FactUse
+from memory.fact_search import FactHit, active_facts, each_model_of, nearest, order
+from memory.models import FactUse
 from memory.query_vectors import Compared, QueryVectors, pieces
 from memory.standing import fresh_facts
 from memory.using import use_facts
@@ -53,22 +55,28 @@ async def look(thread_id: int, summary: str | None) -> list[FactHit] | None:
 
 def write(thread: Thread, generation: Generation, near: Sequence[FactHit]) -> str | None:
     """The briefing, at most BRIEFING_MAX_CHARS characters with whole facts alone. The thread is locked."""
-    may_be_seen = active_facts(Viewer.of_thread(thread)).filter(pk__in=[hit.fact_id for hit in near])
-    standing = set(fresh_facts(may_be_seen).values_list("pk", flat=True))
-    chosen = _that_fit([hit for hit in near if hit.fact_id in standing])
-    ids = [hit.fact_id for hit in chosen]
-    used = {fact.pk for fact in use_facts(thread.owner_id, ids, FactUse.How.BRIEFED, generation=generation)}
-    lines = [line(hit) for hit in chosen if hit.fact_id in used]
-    return "\n".join([HEADING, *lines]) if lines else None
+    may_be_told = fresh_facts(active_facts(Viewer.of_thread(thread)))
+    told: list[FactHit] = []
+    left = list(near)
+    # Again only where one went since it was looked up: it makes room for others.
+    while chosen := {hit.fact_id: hit for hit in _that_fit(left, told)}:
+        used = use_facts(thread.owner_id, chosen, FactUse.How.BRIEFED, generation=generation, among=may_be_told)
+        told += [hit for hit in chosen.values() if hit.fact_id in used]
+        left = [hit for hit in left if hit.fact_id not in chosen]
+    return "\n".join([HEADING, *map(line, sorted(told, key=order))]) if told else None
 
 
 def _opens(thread_id: int, summary: str | None) -> _Opens | None:
-    remembered = Fact.objects.filter(owner_id=OuterRef("owner_id"), status=Fact.Status.ACTIVE)
-    thread = Thread.objects.filter(Exists(remembered), pk=thread_id).first()
+    models = each_model_of(OuterRef("owner_id"))
+    threads = Thread.objects.filter(Exists(models), pk=thread_id).annotate(models=ArraySubquery(models))
+    if summary is None:
+        threads = threads.annotate(said=Subquery(_first_message(OuterRef("pk"))))
+    thread = threads.first()
     if thread is None:
         return None
-    texts = pieces(_first_message(thread)) if summary is None else _parts(summary)
-    return _Opens(Viewer.of_thread(thread), texts, models_of(thread.owner_id)) if texts else None
+    read = vars(thread)
+    texts = pieces(read["said"] or "") if summary is None else _parts(summary)
+    return _Opens(Viewer.of_thread(thread), texts, read["models"]) if texts else None
 
 
 def _parts(summary: str) -> list[str]:
@@ -77,15 +85,15 @@ def _parts(summary: str) -> list[str]:
     return [body for number, body in sections.items() if number < len(TITLES)] or pieces(summary)
 
 
-def _first_message(thread: Thread) -> str:
+def _first_message(thread_id: OuterRef) -> QuerySet[Message, Any]:
     said = Message.objects.filter(
-        thread=thread,
+        thread_id=thread_id,
         generation__ended__isnull=True,
         role=Message.Role.USER,
         model_visible=True,
         left_at_cut__isnull=True,
     )
-    return said.order_by("pk").values_list("text", flat=True).first() or ""
+    return said.order_by("pk").values("text")[:1]
 
 
 def _near(viewer: Viewer, compared: Mapping[str, Compared]) -> list[FactHit]:
@@ -93,16 +101,16 @@ def _near(viewer: Viewer, compared: Mapping[str, Compared]) -> list[FactHit]:
     hits = [
         hit
         for model, one in compared.items()
-        for hit in nearest(facts, model, one.vectors, one.thresholds.briefing, CANDIDATES_MAX)
-        if hit.standing is not None and hit.standing >= 0
+        for hit in nearest(facts, model, one.vectors, one.thresholds.briefing, CANDIDATES_MAX, mark=True)
+        if hit.standing is not None and hit.standing >= 0 and not hit.stale
     ]
     return sorted(hits, key=order)[:CANDIDATES_MAX]
 
 
-def _that_fit(hits: Sequence[FactHit]) -> list[FactHit]:
-    """The first facts whose lines fit whole, in their order; one that is too long for what is left makes room for the
-    next."""
-    room = BRIEFING_MAX_CHARS - len(HEADING)
+def _that_fit(hits: Sequence[FactHit], told: Sequence[FactHit]) -> list[FactHit]:
+    """The first facts whose lines fit whole beside those of the ones that are told, in their order; one that is too
+    long for what is left makes room for the next."""
+    room = BRIEFING_MAX_CHARS - len(HEADING) - sum(len(line(hit)) + 1 for hit in told)
     chosen = []
     for hit in hits:
         if len(hit.text) <= TEXT_MAX_CHARS and len(line(hit)) + 1 <= room:

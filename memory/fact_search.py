@@ -9,8 +9,9 @@ model alone. A decision has a head start: of two facts that are about as near, t
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import Any
 
-from django.db.models import Case, F, QuerySet, Value, When
+from django.db.models import BooleanField, Case, ExpressionWrapper, F, OuterRef, QuerySet, Value, When
 from django.db.models.functions import Least
 from pgvector.django import CosineDistance
 
@@ -19,7 +20,7 @@ from maxclaw.database_threads import in_database
 from memory import fact_rows
 from memory.models import Fact
 from memory.query_vectors import Compared, QueryVectors
-from memory.standing import in_sight, stale_facts
+from memory.standing import fresh, in_sight, stale_facts
 from threads import lexical
 from threads.visibility import Viewer
 
@@ -74,8 +75,13 @@ async def find(viewer: Viewer, asked: QueryVectors) -> FactsFound:
 
 def models_of(owner_id: int) -> list[str]:
     """The embedding models of a person's active facts, blank for those that have no vector."""
+    return [row["embedding_model"] for row in each_model_of(owner_id)]
+
+
+def each_model_of(owner_id: int | OuterRef) -> QuerySet[Fact, Any]:
+    """The same as rows of `embedding_model`, for a statement that asks for them beside others."""
     facts = Fact.objects.filter(owner_id=owner_id, status=Fact.Status.ACTIVE)
-    return list(facts.order_by().values_list("embedding_model", flat=True).distinct())
+    return facts.order_by().values("embedding_model").distinct()
 
 
 def active_facts(viewer: Viewer) -> QuerySet[Fact]:
@@ -100,15 +106,20 @@ def found(viewer: Viewer, query: str, compared: Mapping[str, Compared], *, every
     return FactsFound(hits, nothing_stored=not hits and not facts.exists())
 
 
-def nearest(facts: QuerySet[Fact], model: str, vectors: Vectors, least: float, count: int) -> list[FactHit]:
+def nearest(
+    facts: QuerySet[Fact], model: str, vectors: Vectors, least: float, count: int, *, mark: bool = False
+) -> list[FactHit]:
     """The facts with the greatest standing above the cosine `least` to the nearest of some vectors, best first: those
-    below it too, if there are not so many. An exact scan."""
+    below it too, if there are not so many. An exact scan. With `mark` those that are stale are marked."""
     distances = [CosineDistance("embedding", vector) for vector in vectors]
     distance = distances[0] if len(distances) == 1 else Least(*distances)
     head_start = Case(When(tone=Fact.Tone.DECISION, then=Value(DECISION_HEAD_START * (1 - least))), default=Value(0.0))
     scanned = facts.filter(embedding_model=model).annotate(distance=distance)
+    if mark:
+        # Looked up for the few that are returned, not for all that are scanned.
+        scanned = scanned.annotate(fresh=ExpressionWrapper(fresh(), BooleanField()))
     return [
-        hit_of(fact, (1 - least - vars(fact)["distance"]) / (1 - least))
+        hit_of(fact, (1 - least - vars(fact)["distance"]) / (1 - least), stale=not vars(fact).get("fresh", True))
         for fact in scanned.order_by(F("distance") - head_start, "-pk").defer("embedding")[:count]
     ]
 
@@ -140,8 +151,8 @@ def _by_words(query: str, facts: QuerySet[Fact]) -> list[FactHit]:
     return [hits[pk] for pk in sorted(scores, key=lambda pk: (-scores[pk], -pk))]
 
 
-def hit_of(fact: Fact, standing: float | None = None) -> FactHit:
-    """A fact as it is shown, not marked as stale."""
+def hit_of(fact: Fact, standing: float | None = None, *, stale: bool = False) -> FactHit:
+    """A fact as it is shown."""
     return FactHit(
         fact_id=fact.pk,
         text=fact.text,
@@ -151,6 +162,6 @@ def hit_of(fact: Fact, standing: float | None = None) -> FactHit:
         tone=fact.tone,
         project=fact.project,
         created=fact.created,
-        stale=False,
+        stale=stale,
         standing=standing,
     )

@@ -64,7 +64,7 @@ def _use_found(context: ToolContext, fact_ids: Sequence[int]) -> set[int]:
     with transaction.atomic():
         lock_thread(context.thread_id, context.token)
         asked = ToolCall.objects.select_related("message").get(pk=context.call_id).message
-        return {fact.pk for fact in use_facts(context.owner_id, fact_ids, FactUse.How.FOUND, message=asked)}
+        return use_facts(context.owner_id, fact_ids, FactUse.How.FOUND, message=asked)
 
 
 @tool(

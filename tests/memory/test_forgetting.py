@@ -196,7 +196,7 @@ def test_forgetting_waits_for_a_generation_that_is_just_being_told(alice):
     report = forgetting.finish()
     assert (telling.error, forgetting.error) == (None, None)
     assert report.ending == [said.generation_id]
-    assert tell(fact, said.generation) == []
+    assert tell(fact, said.generation) == set()
 
 
 @pytest.mark.django_db(transaction=True)
