@@ -7,6 +7,7 @@ import os
 import signal
 import socket
 import sys
+import time
 from urllib.request import urlopen
 
 import pytest
@@ -23,6 +24,8 @@ from llm.emulator.client import text
 from llm.models import ModelCall
 from maxclaw import clock
 from maxclaw.database_threads import in_database
+from maxclaw.heartbeat import WORKER_PREFIX
+from maxclaw.models import Heartbeat
 from maxclaw.processes import spawn
 from tests.agent.world import database_url
 from tests.emulator_server import running_emulator
@@ -183,13 +186,17 @@ def test_fifty_users_at_once_each_get_every_answer_in_order_and_nothing_of_anybo
     hurried = [create_thread(person) for person in people[:HURRIED_USERS]]
     cookies = [signed_in(person) for person in people]
 
-    async def live(ports, number: int) -> Page:
+    async def live(ports, number: int, together: asyncio.Barrier) -> Page:
         async with Page(list(ports.values())[number % 2], cookies[number], threads[number].channel) as page:
+            await together.wait()  # at once: nobody is done before the last one came
             for index in range(MESSAGES):
                 words = f"user {number} message {index}"
                 await page.send({"type": "send", "channel": page.channel, "key": f"k{index}", "text": words})
                 last = index == MESSAGES - 1
                 await page.until(lambda _: len(page.answers) > index and (page.has_ended() or not last))  # noqa: B023
+            await together.wait()  # nobody leaves while another's events could still reach them
+            await page.send({"type": "ping"})
+            await page.until(lambda frame: frame["type"] == "pong")
             return page
 
     async def hurry(ports, number: int) -> None:
@@ -201,16 +208,21 @@ def test_fifty_users_at_once_each_get_every_answer_in_order_and_nothing_of_anybo
             await page.until(lambda _frame: page.said(f"hurried {number} message {MESSAGES - 1}") and page.has_ended())
 
     async def everybody(ports):
-        pages = await asyncio.gather(*(live(ports, number) for number in range(USERS)))
+        together = asyncio.Barrier(USERS)
+        async with asyncio.TaskGroup() as group:
+            living = [group.create_task(live(ports, number, together)) for number in range(USERS)]
+        pages = [task.result() for task in living]
         await asyncio.gather(*(hurry(ports, number) for number in range(HURRIED_USERS)))
         return pages
 
     with running_emulator(bodies=False) as emulator:
         emulator.answer(text("Heard."), times=-1)
         with two_servers(emulator.base_url) as ports:
+            began = clock.now()
             pages = async_to_sync(everybody)(ports)
             holders = set(TaskFrame.objects.values_list("state", flat=True))
             assert holders == {"done"}
+            wait_until_both_clusters_worked(since=began)
 
     for number, (page, thread) in enumerate(zip(pages, threads, strict=True)):
         rows = list(Message.objects.filter(thread=thread).order_by("id").values_list("role", "text"))
@@ -230,6 +242,14 @@ def test_fifty_users_at_once_each_get_every_answer_in_order_and_nothing_of_anybo
         assert said == [f"hurried {number} message {index}" for index in range(MESSAGES)]
         assert rows[-1] == ("assistant", "Heard.")
     assert not InboxItem.objects.filter(state="waiting").exists()
+
+
+def wait_until_both_clusters_worked(since):
+    """Each cluster's workers beat under its name, when they start and around every task."""
+    deadline = clock.monotonic() + 60
+    while Heartbeat.objects.filter(name__startswith=WORKER_PREFIX, beat_at__gte=since).count() < 2:
+        assert clock.monotonic() < deadline, list(Heartbeat.objects.values())
+        time.sleep(0.1)
 
 
 def holder_of(thread, ports):
