@@ -1,5 +1,6 @@
 """The user: who owns every row above."""
 
+from datetime import datetime
 from zoneinfo import ZoneInfo, available_timezones
 
 from django.conf import settings
@@ -7,6 +8,8 @@ from django.contrib.auth.models import AbstractUser
 from django.core.exceptions import ValidationError
 from django.db import models
 from django.utils.translation import gettext_lazy as _
+
+from accounts import days
 
 
 def check_time_zone(name: str) -> None:
@@ -36,3 +39,7 @@ class User(AbstractUser):
     def zone(self) -> ZoneInfo:
         """The user's time zone."""
         return ZoneInfo(self.time_zone)
+
+    def local(self, moment: datetime) -> datetime:
+        """A moment (aware) as it was for this person: its date is their day."""
+        return days.local(moment, self.time_zone)

@@ -85,7 +85,7 @@ class OwnPasswordView(LoginRequiredMixin, PasswordChangeView):
 def export(request: HttpRequest) -> HttpResponseBase:
     """Everything of one's own as JSON lines, one record a line. A POST, so that no other site can have it made."""
     user = _user(request)
-    day = clock.now().astimezone(user.zone).date()
+    day = user.local(clock.now()).date()
     return json_lines(erasing.export_user(user), f"maxclaw-{user.username}-{day}.jsonl")
 
 

@@ -194,7 +194,8 @@ def _note_if_continued(thread: Thread, generation: Generation, passage: Passage)
     said_here = rows.filter(pk__gt=last_imported, role__in=[Message.Role.USER, Message.Role.ASSISTANT])
     if not said_here.exists():
         return
-    day = f"{clock.now():%Y-%m-%d}"
+    owner = thread.owner
+    day = f"{owner.local(clock.now()):%Y-%m-%d}"
     sentence = ngettext(
         "The next message was imported on %(day)s. It was said elsewhere, at the time that it shows.",
         "The next %(count)s messages were imported on %(day)s. They were said elsewhere, at the times that they show.",
@@ -205,5 +206,5 @@ def _note_if_continued(thread: Thread, generation: Generation, passage: Passage)
         thread,
         generation,
         f"The next {count:,} messages were imported on {day} from a record of this conversation kept elsewhere, which "
-        f"ends on {passage.last:%Y-%m-%d}. They may be older than what stands above.",
+        f"ends on {owner.local(passage.last):%Y-%m-%d}. They may be older than what stands above.",
     )

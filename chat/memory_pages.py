@@ -153,7 +153,7 @@ def forget_fact(request: HttpRequest, fact: int) -> HttpResponse:
 def export_memory(request: HttpRequest) -> HttpResponseBase:
     """The memory as JSON lines. A POST, so that no other site can have it made."""
     user = _user(request)
-    day = clock.now().astimezone(user.zone).date()
+    day = user.local(clock.now()).date()
     return json_lines(erasure.export(user), f"maxclaw-{user.username}-memory-{day}.jsonl")
 
 

@@ -28,8 +28,8 @@ def line(fact: FactHit) -> str:
 def described(
     key: str, text: str, *, said: datetime, tone: str, sort: str, applies_to: str, more: Sequence[str] = ()
 ) -> str:
-    """A line: the tagged id by which a model names it, what is to be known of it, and its words. `more` may have blank
-    ones among it."""
+    """A line: the tagged id by which a model names it, what is to be known of it, and its words. `said` is in the
+    person's own zone; `more` may have blank ones among it."""
     applies = head(_in_a_line(applies_to), APPLIES_TO_MAX_CHARS)
     about = [
         f"{said:%Y-%m-%d}",

@@ -15,6 +15,7 @@ from django.db.models import BooleanField, Case, ExpressionWrapper, F, OuterRef,
 from django.db.models.functions import Least
 from pgvector.django import CosineDistance
 
+from accounts.days import local
 from llm.embedding import Vectors
 from maxclaw.database_threads import in_database
 from memory import fact_rows
@@ -37,8 +38,9 @@ UNCOMPARED_PLACES = 2
 
 @dataclass(frozen=True)
 class FactHit:
-    """A fact as it is shown. `standing` is 0 at the threshold and at most 1 (a decision's head start not counted); None
-    where no vector could be compared. `stale`: the words that prove it were rewritten or taken back."""
+    """A fact as it is shown. `created` is in the person's own zone, so that its day is theirs. `standing` is 0 at the
+    threshold and at most 1 (a decision's head start not counted); None where no vector could be compared. `stale`: the
+    words that prove it were rewritten or taken back."""
 
     fact_id: int
     text: str
@@ -114,13 +116,13 @@ def nearest(
     distances = [CosineDistance("embedding", vector) for vector in vectors]
     distance = distances[0] if len(distances) == 1 else Least(*distances)
     head_start = Case(When(tone=Fact.Tone.DECISION, then=Value(DECISION_HEAD_START * (1 - least))), default=Value(0.0))
-    scanned = facts.filter(embedding_model=model).annotate(distance=distance)
+    scanned = shown(facts.filter(embedding_model=model)).annotate(distance=distance)
     if mark:
         # Looked up for the few that are returned, not for all that are scanned.
         scanned = scanned.annotate(fresh=ExpressionWrapper(fresh(), BooleanField()))
     return [
         hit_of(fact, (1 - least - vars(fact)["distance"]) / (1 - least), stale=not vars(fact).get("fresh", True))
-        for fact in scanned.order_by(F("distance") - head_start, "-pk").defer("embedding")[:count]
+        for fact in scanned.order_by(F("distance") - head_start, "-pk")[:count]
     ]
 
 
@@ -145,14 +147,19 @@ def _with_every_word(query: str, hits: Sequence[FactHit]) -> list[FactHit]:
 
 def _by_words(query: str, facts: QuerySet[Fact]) -> list[FactHit]:
     """Facts that share a word with the query, best first."""
-    newest = facts.defer("embedding").order_by("-pk")[:UNCOMPARED_READ]
+    newest = shown(facts).order_by("-pk")[:UNCOMPARED_READ]
     hits = {fact.pk: hit_of(fact) for fact in newest}
     scores = lexical.bm25(query, {pk: hit.words for pk, hit in hits.items()})
     return [hits[pk] for pk in sorted(scores, key=lambda pk: (-scores[pk], -pk))]
 
 
+def shown(facts: QuerySet[Fact]) -> QuerySet[Fact]:
+    """The facts as `hit_of` takes them: without their vectors, with the time zone of whoever they are about."""
+    return facts.annotate(time_zone=F("owner__time_zone")).defer("embedding")
+
+
 def hit_of(fact: Fact, standing: float | None = None, *, stale: bool = False) -> FactHit:
-    """A fact as it is shown."""
+    """A fact (one of `shown`) as it is shown."""
     return FactHit(
         fact_id=fact.pk,
         text=fact.text,
@@ -161,7 +168,7 @@ def hit_of(fact: Fact, standing: float | None = None, *, stale: bool = False) ->
         applies_to=fact.applies_to,
         tone=fact.tone,
         project=fact.project,
-        created=fact.created,
+        created=local(fact.created, vars(fact)["time_zone"]),
         stale=stale,
         standing=standing,
     )

@@ -7,7 +7,7 @@ from django.db.models import Q
 
 from maxclaw.database_threads import in_database
 from memory import fact_lines, fact_search
-from memory.fact_search import FactHit, active_facts, hit_of, marked, models_of, order
+from memory.fact_search import FactHit, active_facts, hit_of, marked, models_of, order, shown
 from memory.models import Fact
 from memory.query_vectors import Compared, QueryVectors, pieces
 from threads.models import Thread
@@ -57,7 +57,7 @@ def lines(facts: Sequence[FactHit]) -> list[str]:
 def _of_thread(viewer: Viewer, thread: Thread) -> list[FactHit]:
     here = Q(evidence__message__thread=thread) | Q(evidence__generation__thread=thread)
     ids = Fact.objects.filter(here, owner_id=thread.owner_id).values("pk")
-    newest = active_facts(viewer).filter(pk__in=ids).defer("embedding").order_by("-pk")[:OF_THREAD_MAX]
+    newest = shown(active_facts(viewer).filter(pk__in=ids)).order_by("-pk")[:OF_THREAD_MAX]
     return marked([hit_of(fact) for fact in newest])
 
 

@@ -14,6 +14,7 @@ from django.db.models.functions import Left, StrIndex
 from django.db.models.lookups import GreaterThan
 from pgvector.django import CosineDistance
 
+from accounts.days import local
 from llm import embedding
 from memory.chunks import embedded_rows
 from memory.models import EmbeddedThread, MessageChunk
@@ -41,7 +42,7 @@ class ChunkKey:
 
 @dataclass(frozen=True)
 class StoredChunk:
-    """A chunk with its words and where it stands."""
+    """A chunk with its words and where it stands; `created` is in the person's own zone."""
 
     key: ChunkKey
     generation_id: int
@@ -149,15 +150,19 @@ def stored(keys: Sequence[ChunkKey]) -> list[StoredChunk]:
         cursor.execute(
             """
             SELECT wanted.place - 1, message.generation_id, message.role, message.created,
-                   substr(message.text, wanted.start + 1, wanted.length), thread.channel, thread.title
+                   substr(message.text, wanted.start + 1, wanted.length), thread.channel, thread.title, owner.time_zone
             FROM unnest(%s::bigint[], %s::int[], %s::int[]) WITH ORDINALITY AS wanted(id, start, length, place)
             JOIN threads_message AS message ON message.id = wanted.id
             JOIN threads_thread AS thread ON thread.id = message.thread_id
+            JOIN accounts_user AS owner ON owner.id = message.owner_id
             ORDER BY wanted.place
             """,
             [[key.message_id for key in keys], [key.offset for key in keys], [key.length for key in keys]],
         )
-        return [StoredChunk(keys[row[0]], *row[1:]) for row in cursor.fetchall()]
+        return [
+            StoredChunk(keys[place], generation, role, local(created, time_zone), *words)
+            for place, generation, role, created, *words, time_zone in cursor.fetchall()
+        ]
 
 
 def _first(shown: Mapping[int, tuple[int, int]], pk: int) -> tuple[int, int]:

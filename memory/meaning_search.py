@@ -23,7 +23,8 @@ SHOWN_MAX = 400
 
 @dataclass(frozen=True)
 class MeaningHit:
-    """An excerpt that was found: words of one message, with where they stand. `cosine` None: it has no vector."""
+    """An excerpt that was found: words of one message, with where they stand. `created` is in the person's own zone, so
+    that its day is theirs. `cosine` None: it has no vector."""
 
     message_id: int
     generation_id: int

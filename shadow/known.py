@@ -21,7 +21,7 @@ HEADING = (
 async def rendered(thread: Thread, words: str) -> str:
     """The lines, those of facts first; blank where nothing is known. `words` are those of the page."""
     facts = await known_facts.known(thread, words)
-    proposals = await in_database(lambda: list(standing_proposals(thread)[:PROPOSALS_MAX]))
+    proposals = await in_database(lambda: list(standing_proposals(thread).select_related("owner")[:PROPOSALS_MAX]))
     lines = known_facts.lines(facts)
     lines += fact_lines.within(map(line, proposals), LINES_MAX_CHARS)
     return "\n".join([HEADING, *lines]) if lines else ""
@@ -40,7 +40,7 @@ def line(proposal: ShadowFactProposal) -> str:
     return fact_lines.described(
         f"p:{proposal.pk}",
         proposal.text,
-        said=proposal.created,
+        said=proposal.owner.local(proposal.created),
         tone=proposal.tone,
         sort=proposal.aspect or proposal.kind,
         applies_to=proposal.applies_to,

@@ -15,6 +15,7 @@ from typing import Any
 from django.db import connection
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
+from accounts.days import local
 from threads import message_grams
 from threads import search_statements as statements
 from threads.looking_back import SAYS_NEW_WORDS
@@ -69,7 +70,8 @@ class Matched:
 
 @dataclass(frozen=True)
 class SearchRow:
-    """What is shown of a row. `wire` only where it has tool calls."""
+    """What is shown of a row. `wire` only where it has tool calls; `created` is in the person's own zone, so that its
+    day is theirs."""
 
     id: int
     generation_id: int
@@ -224,7 +226,8 @@ def rows_shown(owner_id: int, ids: Sequence[int]) -> dict[int, SearchRow]:
     """What is shown of rows of an owner, by id."""
     with connection.cursor() as cursor:
         cursor.execute(statements.SHOWN, {"ids": list(ids), "owner": owner_id})
-        return {row[0]: SearchRow(*row) for row in cursor.fetchall()}
+        rows = [SearchRow(*row, local(created, time_zone)) for *row, created, time_zone in cursor.fetchall()]
+    return {row.id: row for row in rows}
 
 
 def _upto(span: Span) -> dict[str, int]:

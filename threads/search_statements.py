@@ -121,11 +121,12 @@ COUNT = """
         SELECT FROM threads_message WHERE thread_id = %(thread)s AND id <= %(upto)s LIMIT %(limit)s
     ) AS counted
 """
-# What is shown of rows; the wire only of those that call tools.
+# What is shown of rows; the wire only of those that call tools; when they were written, and the owner's time zone.
 SHOWN = """
-    SELECT id, generation_id, role, text,
-        CASE WHEN role = 'assistant' AND strpos(wire, '"tool_use"') > 0 THEN wire END, created
-    FROM threads_message WHERE id = ANY(%(ids)s) AND owner_id = %(owner)s
+    SELECT message.id, generation_id, role, text,
+        CASE WHEN role = 'assistant' AND strpos(wire, '"tool_use"') > 0 THEN wire END, created, owner.time_zone
+    FROM threads_message AS message JOIN accounts_user AS owner ON owner.id = message.owner_id
+    WHERE message.id = ANY(%(ids)s) AND message.owner_id = %(owner)s
 """
 
 

@@ -7,7 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memory import answering, excerpts, fact_lines, fact_search, known
 from memory.dates import absolute
+from memory.meaning_range import reach
+from memory.meaning_search import meaning_search
+from shadow.known import line
+from shadow.models import ShadowFactProposal
+from tests.memory.facts import fact_row
+from tests.threads.records import exchange, thread_of
+from threads.literal_search import literal_search
+from threads.models import Message
+from threads.visibility import Viewer
 
 MONDAY = datetime(2023, 5, 8, 12, tzinfo=UTC)
 ZONE = ZoneInfo("UTC")
@@ -92,3 +102,37 @@ def test_days_are_counted_on_the_calendar_and_a_dated_text_stays(said, zone, day
     dated = absolute(f"{days} days ago", said, ZoneInfo(zone))
     assert date.fromisoformat(dated) == today - timedelta(days=days)
     assert absolute(dated, said, ZoneInfo(zone)) == dated
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("moment", "day"),
+    [
+        # Before midnight in UTC, in the night that has the hour from 2 to 3 twice, and in the next, an hour shorter of
+        # UTC: the one is the next day in Berlin already, the other not yet.
+        (datetime(2023, 10, 28, 22, 30, tzinfo=UTC), "2023-10-29"),
+        (datetime(2023, 10, 29, 22, 30, tzinfo=UTC), "2023-10-29"),
+    ],
+)
+def test_the_days_that_a_model_is_shown_are_those_of_the_persons_zone(alice, moment, day):
+    alice.time_zone = "Europe/Berlin"
+    alice.save()
+    thread = thread_of(alice)
+    said, _answer = exchange(thread, "I keep bees.")
+    Message.objects.filter(thread=thread).update(created=moment)
+    fact = fact_row(alice, said, "Keeps bees.", created=moment)
+    viewer = Viewer.of_thread(thread)
+    facts = fact_search.found(viewer, "bees", {}, everything=False).hits
+    assert [hit.fact_id for hit in facts] == [fact.pk]
+    hits = meaning_search(reach(viewer, thread.channel), "bees", None).hits
+    of_thread = known._of_thread(viewer, thread)
+    proposal = ShadowFactProposal(owner=alice, text="Keeps bees.", kind="event", tone="remark", created=moment)
+    for shown in (
+        fact_lines.line(facts[0]),
+        fact_lines.line(of_thread[0]),
+        excerpts.render(hits, "bees", 2_000, channel=thread.channel).text,
+        answering._material(hits, []),
+        literal_search(viewer, thread.channel, "bees").text,
+        line(proposal),
+    ):
+        assert day in shown

@@ -11,7 +11,8 @@ from llm.emulator.client import text, thinking, tool_use
 from llm.models import ModelCall
 from maxclaw import clock
 from memory import fact_lines
-from memory.fact_search import hit_of
+from memory.fact_search import hit_of, shown
+from memory.models import Fact
 from shadow.known import HEADING
 from shadow.models import ShadowFactProposal, ShadowRun
 from tests.memory.facts import fact_row
@@ -112,7 +113,10 @@ def test_a_hot_question_follows_the_last_request_byte_for_byte_and_reads_all_of_
     assert f"[m:{said.pk}] user" in asked["text"]
     # What memory knows stands there alone, and last.
     assert later["body"].count(HEADING) == later["body"].count("oolong") == 1
-    assert asked["text"].splitlines()[-2:] == [HEADING, fact_lines.line(hit_of(fact))]
+    assert asked["text"].splitlines()[-2:] == [
+        HEADING,
+        fact_lines.line(hit_of(shown(Fact.objects.filter(pk=fact.pk)).get())),
+    ]
     assert "cache_control" not in json.dumps(last)
     assert run.cache_read_tokens == later["usage"]["cache_read_input_tokens"]
     assert run.through_seq == Message.objects.filter(thread=thread, role="tool").latest("pk").pk
