@@ -63,6 +63,11 @@ def absolute(text: str, said: datetime | Said, zone: ZoneInfo) -> str:
     return text
 
 
+def around_dates(text: str) -> list[str]:
+    """What stands before, between and after the dates in a text."""
+    return _DATE.split(text)
+
+
 def _replace(rendered: Rendered, moments: Said, zone: ZoneInfo, match: re.Match[str]) -> str:
     if _is_name(match):
         return match.group()
@@ -199,6 +204,7 @@ _AMOUNT = re.compile(
     rf"(?i)\b(\d+|{_UP_TO_TWENTY.replace(' ', '|')}|thirty|forty|fifty|sixty|hundreds?|thousands?|many|several|few|all"
     r"|every|each|once|twice|times)\b"
 )
+_DATE = re.compile(r"(?:the (?:night|week|weekend) of )?(?<!\d)\d{4}(?:-\d{2}){0,2}(?!\d)(?:年|晚上|那个周末|那一周)?")
 _UNITS = r"(days?|weeks?|months?|years?)"
 _WEEK_CHINESE = "(?:周|星期|礼拜)"
 # "last week", and not "the last week of school", which is another.

@@ -10,8 +10,10 @@
 | `project` | optional |
 | `created` | optional: when it was written, ISO 8601; a time without an offset is UTC |
 
-Other keys are left alone. A fact that was imported before, whatever has become of it since, is not imported again;
-of one that was forgotten, the fingerprint of its words says so.
+Relative times in the words ("last week") become dates, seen from `created`. Of a line without it nobody knows from when
+they are seen, and today is not it: the words stay, and are counted. Other keys are left alone. A fact that was imported
+before, whatever has become of it since, is not imported again; of one that was forgotten, the fingerprint of its words
+says so.
 """
 
 import json
@@ -26,7 +28,7 @@ from django.utils.translation import gettext as _
 
 from accounts.models import User
 from maxclaw import clock
-from memory.fact_drafts import FactDraft, check_no_secret, clean, fingerprint_of
+from memory.fact_drafts import FactDraft, check_no_secret, clean, dated, fingerprint_of
 from memory.fact_rows import lock_facts
 from memory.models import Fact, FactLog
 from memory.refusals import FactRefused
@@ -45,16 +47,18 @@ class BrokenLine(ValueError):
 
 @dataclass
 class ImportReport:
-    """What an import came to, in lines. `broken` ones were reported one by one."""
+    """What an import came to, in lines. `broken` ones were reported one by one; `undated` ones hold a relative time and
+    do not say when they were written."""
 
     seen: int = 0
     added: int = 0
     already_there: int = 0
     broken: int = 0
+    undated: int = 0
 
 
-def parse_line(raw: bytes) -> tuple[FactDraft, datetime]:
-    """The fact in one line, and when it was written (now, if the line does not say). Raises BrokenLine."""
+def parse_line(raw: bytes) -> tuple[FactDraft, datetime | None]:
+    """The fact in one line, and when it was written (None, if the line does not say). Raises BrokenLine."""
     if len(raw) > LINE_MAX_BYTES:
         raise BrokenLine(_("It is too long."))
     try:
@@ -85,6 +89,7 @@ def import_facts(
     """Import lines, some hundreds in a transaction, so that it can be stopped at any time and run again. `on_problem`
     gets the number of each broken line, from 1, and why; `on_progress` how many lines were seen."""
     report = ImportReport()
+    now = clock.now()
     numbered = enumerate(lines, 1)
     while batch := list(islice(numbered, BATCH_LINES)):
         drafts = []
@@ -93,10 +98,14 @@ def import_facts(
                 continue
             report.seen += 1
             try:
-                drafts.append(parse_line(raw))
+                draft, created = parse_line(raw)
             except BrokenLine as broken:
                 report.broken += 1
                 on_problem(number, str(broken))
+                continue
+            absolute = dated(draft, created or now, owner)
+            report.undated += created is None and absolute != draft
+            drafts.append((draft if created is None else absolute, created or now))
         added = _write(owner, drafts)
         report.added += added
         report.already_there += len(drafts) - added
@@ -140,15 +149,14 @@ def _fact(owner: User, draft: FactDraft, created: datetime) -> Fact:
     )
 
 
-def _created(value: Any) -> datetime:
-    now = clock.now()
+def _created(value: Any) -> datetime | None:
     if value is None:
-        return now
+        return None
     try:
         created = datetime.fromisoformat(value)
         created = created.replace(tzinfo=UTC) if created.tzinfo is None else created.astimezone(UTC)
     except (TypeError, ValueError, OverflowError):
         raise BrokenLine(_("Its created is no time.")) from None
-    if created > now:
+    if created > clock.now():
         raise BrokenLine(_("Its created lies in the future."))
     return created

@@ -11,7 +11,7 @@ Each page is one transaction, so it can be stopped at any time and run again.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from django.db import transaction
@@ -26,6 +26,7 @@ from memory import changing, evidence, fact_rows, routing
 from memory.assent import only_asks
 from memory.background_calls import BackgroundCall
 from memory.claims import Claim
+from memory.dates import absolute, around_dates
 from memory.fact_drafts import dated
 from memory.forgotten import telling
 from memory.models import Fact, FactEvidence, FactLog
@@ -38,6 +39,8 @@ from threads.transcript import fold, text_block
 PAGE_FACTS = 40
 # Newest messages with the words that are read for the sentence.
 CANDIDATES_MAX = 100
+# In longer ones a sentence is looked for as it stands, without dating every relative time around it.
+DATED_MAX_CHARS = 20_000
 JUDGED = "judged: "
 KEEP, OUT_OF_SCOPE, POINTER = "keep", "out-of-scope", "pointer"
 
@@ -210,9 +213,20 @@ def _restate(owner: User, fact: Fact) -> bool:
 
 def _said_by(owner: User, fact: Fact) -> Message | None:
     """The newest message of the person's, at the level of the fact, in which its words are a sentence of their own."""
-    needle = fold(fact.text.strip(" .。!！\"“”'"))
-    if only_asks(fact.text) or not telling(needle):
+    if only_asks(fact.text):
         return None
+    # A relative time became a date when the fact was imported, and stands in the message as it was said.
+    for words in dict.fromkeys([fact.text, max(around_dates(fact.text), key=len)]):
+        said = next((said for said in _holding(owner, fact, words) if _says(said, fact.text, owner)), None)
+        if said is not None:
+            return said
+    return None
+
+
+def _holding(owner: User, fact: Fact, words: str) -> Iterable[Message]:
+    needle = fold(words.strip(" .。!！\"“”'"))
+    if not telling(needle):
+        return ()
     level = fact_rows.level_of(fact)
     holding = Message.objects.filter(
         standing(),
@@ -223,5 +237,12 @@ def _said_by(owner: User, fact: Fact) -> Message | None:
         thread__deleted__isnull=True,
         thread__scope=Thread.Scope.OPEN,
         thread__category__in={"", level.category},
-    ).order_by("-pk")
-    return next((said for said in holding[:CANDIDATES_MAX] if says(said.text, fact.text)), None)
+    )
+    return holding.order_by("-pk")[:CANDIDATES_MAX]
+
+
+def _says(said: Message, sentence: str, owner: User) -> bool:
+    if says(said.text, sentence):
+        return True
+    has_date = len(around_dates(sentence)) > 1 and len(said.text) <= DATED_MAX_CHARS
+    return has_date and says(absolute(said.text, said.created, owner.zone), sentence)

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 from asgiref.sync import async_to_sync
@@ -12,6 +13,7 @@ from llm.models import ModelCall
 from memory import changing, forgetting, legacy_import, triage
 from memory.models import Fact, FactEvidence, FactLog
 from tests.threads.records import exchange, thread_of
+from threads.models import Message
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -63,6 +65,40 @@ def test_lines_become_legacy_facts_once_and_broken_ones_are_reported(alice, fact
     for user, lines in (("nobody", path), ("alice", facts_file(""))):
         with pytest.raises(CommandError):
             call_command("import_facts", lines, user=user)
+
+
+def test_relative_times_become_dates_of_their_own_time_and_stay_where_nobody_knows_it(alice, facts_file, capsys):
+    alice.time_zone = "Asia/Shanghai"
+    alice.save()
+    written = "2023-05-07T16:30:00Z"  # half past midnight on Monday the 8th, there
+    path = facts_file(
+        {"text": "I moved to Porto yesterday.", "created": written},
+        {"text": "我昨天搬到了波尔图。", "applies_to": "今年", "created": written},
+        {"text": "I sold the car last week."},
+        {"text": "I like rain."},
+    )
+    for added in (4, 0):
+        call_command("import_facts", path, user="alice")
+        said = capsys.readouterr().out
+        assert f"4 lines, {added} facts added" in said
+        assert "1 of them hold a relative time and no created" in said
+    assert list(Fact.objects.order_by("pk").values_list("text", "applies_to")) == [
+        ("I moved to Porto 2023-05-07.", ""),
+        ("我2023-05-07搬到了波尔图。", "2023年"),
+        ("I sold the car last week.", ""),
+        ("I like rain.", ""),
+    ]
+
+
+def test_words_with_a_relative_time_are_found_again_where_they_were_said_at_that_time(emulator, alice):
+    texts = ("I moved to Porto yesterday.", "I sold the car last week.")
+    imported(alice, *texts, created="2023-05-08T12:00:00Z")
+    moved, sold = (exchange(thread_of(alice), f"{text} What a month.")[0] for text in texts)
+    Message.objects.filter(pk=moved.pk).update(created=datetime(2023, 5, 8, 9, tzinfo=UTC))
+    Message.objects.filter(pk=sold.pk).update(created=datetime(2023, 6, 8, 9, tzinfo=UTC))
+    assert run_triage(alice).restated == 1
+    new = Fact.objects.get(legacy=False)
+    assert (new.text, new.evidence.get().message) == ("I moved to Porto 2023-05-07.", moved)
 
 
 def imported(owner, *texts, **more):

@@ -58,3 +58,8 @@ class Command(BaseCommand):
             f"{name}: {report.seen:,} lines, {report.added:,} facts added, {report.already_there:,} known before, "
             f"{report.broken:,} broken."
         )
+        if report.undated:
+            self.stdout.write(
+                f"{report.undated:,} of them hold a relative time and no created from which to tell its date: their "
+                "words were kept as they are."
+            )
