@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from django.db.models import Max
+from django.db.models import Exists, OuterRef, QuerySet
 from django.db.models.functions import Coalesce
 
 from accounts.models import User
@@ -100,12 +100,12 @@ def outweighs(proofs: Sequence[Proof], fact: Fact) -> bool:
     )
 
 
-def older(proofs: Sequence[Proof], fact: Fact) -> bool:
-    """Whether all proofs are older than the newest that a fact has: an old view supersedes no later one, whenever it
-    is read."""
-    rows = FactEvidence.objects.filter(fact=fact)
-    given = rows.aggregate(last=Max(Coalesce("accepted_by__created", "message__created", "generation__ended")))["last"]
-    return given is not None and all(proof.given < given for proof in proofs)
+def later(proofs: Sequence[Proof], facts: QuerySet[Fact]) -> QuerySet[Fact]:
+    """Those of some facts that have evidence newer than all of the proofs: an older view neither supersedes such a fact
+    nor takes it back, whenever it is read."""
+    given = Coalesce("accepted_by__created", "message__created", "generation__ended")
+    rows = FactEvidence.objects.filter(fact=OuterRef("pk")).annotate(given=given)
+    return facts.filter(Exists(rows.filter(given__gt=max(proof.given for proof in proofs))))
 
 
 def times_of(proofs: Sequence[Proof]) -> Said:

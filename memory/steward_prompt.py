@@ -35,8 +35,9 @@ _WORK = """\
 Write one fact a call, in the language of the person, so that it can be understood without the conversation: names
 instead of pronouns, dates instead of "yesterday". The date and time of a row are the person's own. Call write_fact for
 what is new, replace_fact for what changes a fact, retire_fact for a fact that the rows show to be wrong or no longer
-so. A call that is refused says why: mend it, or leave it. When nothing is left to write, answer "done" without a
-call."""
+so. Rows may be older than what memory holds, as those of a conversation that was imported are: a view that held before
+a later one on the same thing is no news, so leave it. A call that is refused says why: mend it, or leave it. When
+nothing is left to write, answer "done" without a call."""
 
 
 def system() -> str:

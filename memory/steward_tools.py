@@ -42,6 +42,7 @@ def retire_fact(context: ToolContext, arguments: dict[str, Any]) -> ToolOutput:
     proofs = evidence.check(thread.owner_id, claims, kind=fact.kind, aspect=fact.aspect, thread=thread)
     if not evidence.outweighs(proofs, fact):
         raise FactRefused(f"Fact {fact_id} {writing.SETTLED}: only a later word of theirs takes it back.")
+    writing.check_not_older(proofs, fact)
     changing.retire(fact, reason=arguments["reason"], writer=Fact.Writer.STEWARD, viewer=viewer)
     return ToolOutput(f"Fact {fact_id} is retired.")
 

@@ -14,7 +14,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from maxclaw import clock
-from memory import evidence
+from memory import evidence, fact_rows
 from memory.changing import correct, merge, restore, retire
 from memory.claims import Claim
 from memory.evidence import Proof
@@ -122,6 +122,8 @@ def write_fact(
                 Fact.objects.filter(pk=same.pk).update(tone=draft.tone, changed=clock.now())
             same.refresh_from_db()
             return Written(same, Outcome.MORE_EVIDENCE)
+        if same is None and replaced is None:
+            _check_current(owner_id, draft, level, proofs)
         back = None if same is not None else taken_back(owner_id, draft, level)
         if back is not None and all(proof.given <= back for proof in proofs):
             raise FactRefused("The same was taken back by hand after this was said: leave it.")
@@ -166,9 +168,34 @@ def _replaceable(viewer: Viewer, fact_id: int, draft: FactDraft, level: Level, p
         raise FactRefused(f"Fact {fact_id} is of the kind {old.kind}, this one of {draft.kind}: leave replaces out.")
     if not evidence.outweighs(proofs, old):
         raise FactRefused(f"Fact {fact_id} {SETTLED}: only a later word of theirs replaces it.")
-    if evidence.older(proofs, old):
-        raise FactRefused(
-            f"Fact {fact_id} was said or seen later than this: a later view supersedes an earlier one, never the other "
-            "way round. Leave it."
-        )
+    check_not_older(proofs, old)
     return old
+
+
+def check_not_older(proofs: Sequence[Proof], fact: Fact) -> None:
+    """Raises FactRefused where a fact rests on something later than all proofs that are to change it."""
+    if evidence.later(proofs, Fact.objects.filter(pk=fact.pk)).exists():
+        raise FactRefused(
+            f"Fact {fact.pk} was said or seen later than this: a later view supersedes an earlier one, never the other "
+            "way round. This held before and is no news: leave it, and do not write it beside the fact either."
+        )
+
+
+def _check_current(owner_id: int, draft: FactDraft, level: Level, proofs: Sequence[Proof]) -> None:
+    """Refuse an older view that would stand as if it were current beside a later one on the same thing.
+
+    It is not kept as superseded: what supersedes is newer in the order of rows too, so the later fact would have to be
+    written once more under another id, for words that stay findable in their conversation. Rules know two views of the
+    same thing where the words came to be superseded before, and where both name the same thing that they apply to;
+    of what applies in general only a model can tell, and the steward's prompt says what to do.
+    """
+    successors = fact_rows.successors(owner_id, draft, level)
+    newer = evidence.later(proofs, successors).first()
+    if newer is not None:
+        raise FactRefused(f"The same was superseded since by fact {newer.pk}, which was said or seen later: leave it.")
+    beside = evidence.later(proofs, fact_rows.of_same_thing(owner_id, draft, level)).order_by("-pk").first()
+    if beside is not None:
+        raise FactRefused(
+            f"Fact {beside.pk} applies to “{beside.applies_to}” too, and was said or seen later. If this speaks of the "
+            "same thing, it held before and is no news: leave it. If it speaks of another, say of which in applies_to."
+        )

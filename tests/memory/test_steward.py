@@ -1,5 +1,6 @@
 """The steward: every row read once, whichever way its generation ended, and facts with evidence that holds."""
 
+import json
 import threading
 from datetime import timedelta
 
@@ -448,6 +449,20 @@ def test_a_change_replaces_and_what_is_taken_back_is_retired(emulator, alice):
     emulator.answer(tool_use("retire_fact", arguments))
     assert drain() == 1
     assert texts(alice) == []
+
+
+def test_older_words_take_back_no_fact_that_rests_on_newer_ones(emulator, alice):
+    now, _answer = exchange(thread_of(alice), "I live in Porto.")
+    fact = remember(now, "Lives in Porto.").fact
+    thread = import_lines(alice, "old", [("I do not live in Porto.", "I see.")])
+    said = Message.objects.get(thread=thread, role="user")
+    rests(thread)
+    retire = {"fact_id": fact.pk, "reason": "They said so.", "evidence": written(said)["evidence"]}
+    emulator.answer(tool_use("retire_fact", retire), match={"contains": "do not live"})
+    emulator.answer(text("done"), times=-1)
+    assert drain() == 1
+    assert texts(alice) == ["Lives in Porto."]
+    assert "was said or seen later than this" in json.dumps(emulator.bodies()[-1]["messages"])
 
 
 def test_a_category_is_read_by_a_model_that_may_and_its_facts_stay_in_it(emulator, alice, settings, tmp_path):

@@ -93,6 +93,28 @@ def test_an_older_view_supersedes_no_later_one_whenever_it_is_read(alice, thread
     assert remember(later, "Lives in Braga.", replaces=porto.pk).outcome == Outcome.SUPERSEDED
 
 
+def test_an_older_view_does_not_become_current_beside_a_later_one_on_the_same_thing(alice, thread):
+    old = say(thread_of(alice), Message.Role.USER, "The editor is the best. I live in Lisbon, and like bread.")
+    Message.objects.filter(pk=old.pk).update(created="2023-05-08T09:00:00Z")
+    now = say(thread, Message.Role.USER, "I cannot bear the editor. I live in Porto.")
+    beside = remember(now, "Cannot bear it.", applies_to="The editor").fact
+    with pytest.raises(FactRefused, match=f"Fact {beside.pk} applies to “The editor” too.*no news"):
+        remember(old, "Finds it the best.", applies_to="the editor")
+    remember(old, "Finds it the best.", applies_to="the editor's interface")
+    remember(old, "Opened it every morning.", applies_to="the editor", aspect="fact")
+    remember(old, "Likes bread."), remember(now, "Likes tea.")
+    lisbon = remember(old, "Lives in Lisbon.", aspect="fact").fact
+    porto = remember(now, "Lives in Porto.", aspect="fact", replaces=lisbon.pk).fact
+    braga = remember(now, "Lives in Braga.", aspect="fact", replaces=porto.pk).fact
+    again = say(thread_of(alice), Message.Role.USER, "Lisbon is where I live.")
+    Message.objects.filter(pk=again.pk).update(created="2024-05-08T09:00:00Z")
+    with pytest.raises(FactRefused, match=f"superseded since by fact {braga.pk}"):
+        remember(again, "Lives in LISBON", aspect="fact")
+    later = say(thread, Message.Role.USER, "Back in Lisbon, and the editor is good again.")
+    assert remember(later, "Lives in Lisbon.", aspect="fact", replaces=braga.pk).outcome == Outcome.SUPERSEDED
+    assert remember(later, "Finds it good.", applies_to="the editor").outcome == Outcome.NEW
+
+
 def test_what_replaces_one_fact_and_says_what_another_says_becomes_both(said, thread):
     again = say(thread, Message.Role.USER, "Coffee is fine.")
     tea, coffee = remember(said, "Drinks tea.").fact, remember(again, "Drinks coffee.").fact
