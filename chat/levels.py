@@ -84,7 +84,12 @@ def _common(thread: Thread, below: QuerySet[Thread]) -> list[str]:
     family, channels = [thread.pk, *members], [thread.channel, *members.values()]
     quoted = GivenQuote.objects.filter(owner_id=thread.owner_id, quote__channel__in=channels)
     given = quoted.exclude(thread_id__in=family).count()
-    told = [_("What was already sent elsewhere stays where it is: results of tasks, quotes, what models were asked.")]
+    told = [
+        _(
+            "What was already sent elsewhere stays where it is: results of tasks, quotes, facts that other "
+            "conversations were told, what models were asked."
+        )
+    ]
     if given:
         told.append(
             ngettext(

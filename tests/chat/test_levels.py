@@ -67,7 +67,8 @@ def test_what_becoming_stricter_means_is_said_before(api, alice, thread, model):
     assert (said["scope"], said["category"], said["may_isolate"]) == ("open", "", True)
     assert said["categories"] == ["personal", "work", "confidential"]
     assert said["common"] == [
-        "What was already sent elsewhere stays where it is: results of tasks, quotes, what models were asked.",
+        "What was already sent elsewhere stays where it is: results of tasks, quotes, facts that other conversations "
+        "were told, what models were asked.",
         "It was quoted 2 times in other conversations.",
         "This cannot be taken back.",
     ]

@@ -6,6 +6,7 @@ import pytest
 from asgiref.sync import async_to_sync
 
 from agent import opening, renewal
+from agent.models import TaskFrame
 from llm import embedding
 from llm.embedding import EmbeddingError
 from llm.embedding_local import LocalBackend
@@ -20,6 +21,7 @@ from tests.agent.world import running_world
 from tests.memory.remembered import remember
 from tests.memory.steward_world import import_lines
 from tests.threads.records import exchange, live, say, thread_of
+from threads import lifecycle
 from threads.copying import fork, rewind
 from threads.models import Generation, Message
 
@@ -125,6 +127,22 @@ def test_what_changed_before_the_lock_is_not_written(alice):
     _heading, only = briefing.write(thread, live(thread), found).splitlines()
     assert only.startswith(f"f:{facts[3].pk} ")
     assert list(FactUse.objects.values_list("fact_id", flat=True)) == [facts[3].pk]
+
+
+@pytest.mark.parametrize("level", [{"scope": "isolated"}, {"category": "confidential"}])
+def test_narrowing_a_conversation_leaves_what_was_briefed_elsewhere_and_briefs_no_later_opening(alice, level):
+    told, elsewhere = thread_of(alice), thread_of(alice)
+    said, _answer = exchange(told, BEES)
+    fact = remember(alice, BEES)
+    FactEvidence.objects.create(fact=fact, owner=alice, kind="max-stated", message=said)
+    say(elsewhere, Message.Role.USER, "How do I look after the bees on my roof?")
+    assert f"f:{fact.pk}" in open_for(elsewhere)
+    lifecycle.narrow(told, acting_user=alice, **level)
+    # What was sent stays where it is, and whoever narrows was told so; forgetting is another wish.
+    assert live(elsewhere).ended is None
+    assert not TaskFrame.objects.filter(thread=elsewhere).exists()
+    assert open_for(elsewhere, "Alice's bees on the roof") is None
+    assert f"f:{fact.pk}" in open_for(told, "Alice's bees on the roof")
 
 
 @pytest.mark.parametrize("how", ["fails", "is slow"])
