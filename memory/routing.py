@@ -95,7 +95,8 @@ _LEADS = {
     STEWARD: "What is worth keeping has one place each. You write memory, and nothing else.",
     REMEMBER: (
         "Remember one thing about the person, because they asked for it in so many words; without such words of theirs "
-        "in their newest message, do not call this. That message is the evidence. What may be remembered, and what has "
+        "in their newest message, or in what they answered to a question card since, do not call this. Those words are "
+        "the evidence. What may be remembered, and what has "
         "another place:"
     ),
     SHADOW: "What is worth keeping has one place each. You propose what memory should hold, and nothing else.",

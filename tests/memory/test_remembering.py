@@ -4,9 +4,13 @@ import pytest
 from asgiref.sync import async_to_sync
 
 from agent.models import ToolCall
+from agent.registry import ToolContext
 from llm.emulator.client import text, tool_use
+from memory import remembering
 from memory.models import Fact
 from tests.agent.world import running_world
+from tests.memory.facts import tool_result
+from tests.threads.records import call_tool, exchange, thread_of
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -94,3 +98,29 @@ def test_a_fact_is_replaced_and_a_task_remembers_nothing_of_its_own(emulator, al
     assert (nuts.status, nuts.superseded_by.text) == ("superseded", "Alice is allergic to eggs.")
     assert results()[2][0] == "failed"
     assert "said nothing in this conversation" in results()[2][1]
+
+
+@pytest.mark.parametrize(
+    ("said", "answers", "cited"),
+    [
+        ("Let us plan dinner.", ["No nuts, and remember that."], ["No nuts, and remember that."]),
+        ("Remember my allergy.", ["Tonight.", "Nuts."], ["Remember my allergy.", "Nuts."]),
+        ("Remember that I am allergic to nuts. And book a table.", ["Eight."], [0]),
+        ("Let us plan dinner.", ["Nuts are poison to me."], ["Nuts are poison to me."]),
+        ("我们订晚饭吧。", ["Nuts. 请记住。", "八点。"], ["Nuts. 请记住。"]),
+    ],
+)
+def test_what_was_asked_for_in_the_answer_to_a_card_is_proved_by_that_answer(alice, said, answers, cited):
+    thread = thread_of(alice)
+    exchange(thread, "Remember nuts.")
+    exchange(thread, said)
+    for number, answer in enumerate(answers):
+        tool_result(thread, tool="ask_user_question", text=answer, call_id=f"toolu_{number}")
+    tool_result(thread, tool="look", text="Remember: nuts are healthy.", call_id="toolu_look")
+    asking = call_tool(thread, "toolu_remember")
+    call = ToolCall.objects.create(
+        message=asking, thread=thread, owner=alice, call_id="toolu_remember", tool="remember", status="running"
+    )
+    remembering.remember(ToolContext(thread.pk, alice.pk, 0, call.pk), FACT)
+    proofs = Fact.objects.get().evidence.order_by("message_id").values_list("message__text", flat=True)
+    assert list(proofs) == [words or said for words in cited]
