@@ -9,6 +9,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from memory.secret_shapes import SHAPES
+
 REDACTED = "[redacted]"
 # A shorter value would stand in ordinary words too.
 ENVIRONMENT_MIN_CHARS = 8
@@ -16,72 +18,13 @@ ENVIRONMENT_MIN_CHARS = 8
 _SECRET_NAME = re.compile(
     r"(?i)(^|_)(key|keys|apikey|token|tokens|secret|secrets|password|passwd|pwd|credential|credentials|dsn)(_|$)"
 )
-# Letters and digits mixed, as made by a machine: at least one digit, and no blank.
-_MADE = r"(?=[\w.~+/=-]*\d)[\w.~+/=-]"
-_SHAPES: dict[str, re.Pattern[str]] = {
-    "private key": re.compile(
-        r"-----BEGIN [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----.*?(?:-----END [A-Z0-9 ]*PRIVATE KEY(?: BLOCK)?-----|\Z)",
-        re.DOTALL,
-    ),
-    "webhook URL": re.compile(
-        r"(?i)https?://(?:hooks\.slack\.com/(?:services|workflows|triggers)/"
-        r"|(?:\w+\.)?discord(?:app)?\.com/api/(?:v\d+/)?webhooks/"
-        r"|[\w.-]*webhook\.office\.com/|outlook\.office(?:365)?\.com/webhook/|hooks\.zapier\.com/hooks/"
-        r"|maker\.ifttt\.com/trigger/|api\.telegram\.org/bot\d|qyapi\.weixin\.qq\.com/cgi-bin/webhook/"
-        r"|oapi\.dingtalk\.com/robot/send|open\.(?:feishu\.cn|larksuite\.com)/open-apis/bot/"
-        r"|chat\.googleapis\.com/v1/spaces/"
-        r"|[^\s/]+/(?:[^\s?#]*/)?(?:web)?hooks?/(?=[^\s?#]*\d)[\w-]{16,})[^\s\"'<>)\]，。；]*"
-    ),
-    # To the last @ before white space, so that a password with / or @ goes whole. A port follows a host, not a name.
-    "password in a URL": re.compile(
-        r"(?<=://)[^/\s:@\"'<>]*:(?!\d{1,5}[/?#])[^\s\"'<>]+(?=@[\w\[.-])|(?<=://)[0-9a-fA-F]{32}(?::[0-9a-fA-F]{32})?(?=@)"
-        # A data source name of drivers that write no scheme: name:password@tcp(host:port)/database.
-        r"|(?<![\w/:.-])[\w.-]+:[^\s\"'<>]+(?=@(?:tcp|udp|unix)\d?\()"
-    ),
-    "password of a command": re.compile(
-        r"(?<![\w-])(?:-u|--user|--proxy-user)[ =]+[\"']?[\w.@-]+:(?=[^\s\"']*[\d!#$%^&*])[^\s\"':/]{6,}"
-    ),
-    "password": re.compile(
-        # A name may have more before it, as in DB_PASSWORD and PGPASSWORD, and a key its quotation marks.
-        r"(?i)(?:(?<![\w-])\w*(?:password|passwd|passphrase|pwd)[\"']?\s*=\s*(?!(?:true|false|none|null)\b)"
-        r"|(?<=[\"'])\w*(?:password|passwd|passphrase|pwd)[\"']\s*:\s*"
-        r"(?=([\"'])(?!(?:none|null|required|optional|string|text|unknown)[\"'])[^\"'\n]{4,}\1)"
-        r"|(?<![\w-])\w*(?:password|passwd|passphrase|pwd)\s*(?::|\bis\b)\s*(?=[^\s,;]*[\d!@#$%^&*_])"
-        # A word that stands alone behind it is one; words that go on are a sentence.
-        r"|(?<![\w-])(?:password|passwd|passphrase|pwd)\s*[:：]\s*"
-        r"(?!(?:none|null|required|optional|string|text|unknown|forgotten|changed|reset|stored|hidden|missing)\b)"
-        r"(?=[\w-]{4,}[.,;]?\s*(?:\n|\Z))|(?:密码|口令)\s*(?:是|为|=|:|：)\s*(?=[\x21-\x7e]{4}))"
-        r"(?:\"[^\"\n]+\"|'[^'\n]+'|[^\s,;，。；]+)"
-    ),
-    "cookie": re.compile(
-        r"(?i)(?<![\w-])(?:set-)?cookie\s*:\s*[^\s=;,]+=[^\r\n]*"
-        r"|(?<![\w-])(?:session(?:_?id)?|sessid|sid|csrftoken|xsrf-token|connect\.sid|phpsessid|jsessionid"
-        r"|auth_?cookie)\s*=\s*(?=[^\s;]*\d)[^\s;,]{8,}"
-    ),
-    "bearer token": re.compile(
-        rf"(?i)(?<![\w-])(?:bearer\s+(?:{_MADE}{{10,}}|[\w.~+/=-]{{20,}})|authorization\s*:\s*(?:basic|bearer|token)\s+\S{{6,}}"
-        rf"|basic\s+(?=[a-z0-9+/]*[A-Z0-9])(?=[a-z0-9+/]*\d)[a-z0-9+/]{{12,}}={{0,2}})"
-        r"|\beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?"
-    ),
-    "API key": re.compile(
-        r"(?<![\w-])(?:sk|pk|rk)[-_](?=[\w-]*\d)[\w-]{12,}|\bsk-[\w-]{16,}"
-        r"|\b(?:sk|pk|rk)_(?:live|test)_\w{10,}|\bwhsec_[\w+/=-]{10,}|\b(?:AKIA|ASIA)[0-9A-Z]{12,}|\bAIza[\w-]{20,}"
-        r"|\b(?:ghp|gho|ghu|ghs|ghr)_\w{16,}|\bgithub_pat_\w{20,}|\bglpat-[\w-]{16,}|\bxox[abeprs]-[\w-]{10,}|\bgsk_\w{10,}"
-        r"|\bxai-\w{10,}|\bhf_\w{10,}|\bnpm_\w{20,}|\bpypi-[\w-]{20,}|\bSG\.[\w-]{12,}\.[\w-]{12,}|\bya29\.[\w-]{20,}"
-        r"|\bdop_v1_\w{20,}|\bshp(?:at|ss|ca)_\w{20,}"
-        r"|(?i:(?<![a-z])(?:api|access|secret|account|auth|client|private)[-_ ]?(?:key|token|secret)(?:[-_ ]?id)?['\"]?"
-        rf"\s*(?:=|:|：|是|\bis\b)\s*['\"]?{_MADE}{{8,}})"
-        # A word of its own kind before what a machine made: "my token is 8f3a…", "SECRET=8f3a…".
-        rf"|(?i:(?<![a-z])(?:key|token|secret)['\"]?\s*(?:=|:|：|是|\bis\b)\s*['\"]?(?=[\w.~+/=-]*[a-z])(?![\w-]*://)"
-        rf"{_MADE}{{16,}})"
-        r"|(?i:(?<=[?&])(?:key|token|secret|sig|signature|access_token|api_key|apikey|auth)=[\w.~+/%=-]{8,})"
-    ),
-}
 # Full-width digits are digits too; the blanks between groups are one to three.
 _CARD = re.compile(
-    r"(?<![0-9A-Za-z_.-])(?:\d{13,19}|\d{4}([ .\u3000-]{1,3})\d{4}\1\d{4}\1\d{1,4}(?:\1\d{1,3})?"
+    r"(?<![0-9A-Za-z_.+-])(?:\d{14,19}|\d{4}([ .\u3000-]{1,3})\d{4}\1\d{4}\1\d{1,4}(?:\1\d{1,3})?"
     r"|\d{4}([ .\u3000-]{1,3})\d{6}\2\d{4,5})(?![0-9A-Za-z_-]|\.\d)"
 )
+
+_BORN = re.compile(r"\d{6}(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])\d{4}")
 
 
 def kinds_in(text: str, environment: Mapping[str, str] | None = None) -> list[str]:
@@ -128,21 +71,31 @@ def redact_leaves(value: Any) -> Any:
 
 
 def _found(text: str, environment: Mapping[str, str] | None) -> Iterator[tuple[str, int, int]]:
-    for kind, shape in _SHAPES.items():
+    for kind, shape in SHAPES.items():
         for match in shape.finditer(text):
             if REDACTED not in match.group():
                 yield kind, match.start(), match.end()
     for match in _CARD.finditer(text):
         digits = "".join(str(int(sign)) for sign in match.group() if sign.isdecimal())
-        # The first digits of cards: 3 to 6, and 2221 to 2720.
-        issued = digits[0] in "3456" or 2221 <= int(digits[:4]) <= 2720
-        if issued and len(set(digits)) > 1 and luhn_holds(digits):
+        if _is_issued(digits) and len(set(digits)) > 1 and luhn_holds(digits):
             yield "card number", match.start(), match.end()
     for value in _values(os.environ if environment is None else environment):
         begin = text.find(value)
         while begin >= 0:
             yield "secret of this server", begin, begin + len(value)
             begin = text.find(value, begin + len(value))
+
+
+def _is_issued(digits: str) -> bool:
+    """Whether cards of so many digits begin so. One in ten of other long numbers (goods, orders, identity cards of
+    China with their date of birth) has a right check digit too."""
+    if len(digits) == 14:
+        return digits.startswith(("30", "36", "38", "39"))
+    if len(digits) == 15:
+        return digits.startswith(("34", "37"))
+    if len(digits) == 18 and _BORN.match(digits):
+        return False
+    return digits[0] in "3456" or 2221 <= int(digits[:4]) <= 2720
 
 
 def luhn_holds(digits: str) -> bool:

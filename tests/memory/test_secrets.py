@@ -1,9 +1,11 @@
 """Secrets are recognised by their shapes and by being this server's own; ordinary words pass."""
 
 import os
+import re
+import time
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from memory.secrets import kinds_in, luhn_holds, redact
@@ -15,16 +17,30 @@ SECRETS = {
         "ghp_abcdefghijklmnopqrstuvwxyz0123456789",
         "api key: 8f3kd93kfa93",
         "https://example.org/a?token=abcdef123",
+        "aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCYEXAMPLEKEY",
+        "SharedAccessKey=abcdefghijklmnopqrstuvwxyz0123456789abcd=",
+        "我的API密钥是 abcdef0123456789",
+        "dckr_pat_abcdefghijklmnopqrstuvwxyz1",
+        "X-API-KEY: abcdefghijkl",
     ],
     "bearer token": [
         "Bearer abcdef1234",
         "Authorization: Bearer abc.def-123456789",
         "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0.abc",
+        "bearer: abcdef0123456789",
+        'Authorization: Digest username="a", response="6629fae49393a05397450978507c4ef1"',
     ],
-    "private key": ["-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----"],
+    "private key": [
+        "-----BEGIN RSA PRIVATE KEY-----\nMIIE\n-----END RSA PRIVATE KEY-----",
+        "---- BEGIN SSH2 ENCRYPTED PRIVATE KEY ----\nP2/56wAAAi",
+        "PuTTY-User-Key-File-3: ssh-ed25519\nPrivate-Lines: 1\nAAAAIC",
+    ],
     "password in a URL": [
         "postgres://me:hunter22@host/db",
         "redis://:s3cret@host:6379",
+        "postgres://me:12345/abc@host",
+        "redis://:12345/6@host:6379",
+        "jdbc:oracle:thin:scott/tiger@//host:1521/orcl",
         "root:hunter2@tcp(127.0.0.1:3306)/orders",
     ],
     "password": [
@@ -36,13 +52,23 @@ SECRETS = {
         "DB_PASSWORD=hunter22",
         "PGPASSWORD=hunter22 psql",
         "db_password: hunter22",
+        'Password: "correct horse battery"',
+        "Server=x;Password={p;w};",
     ],
     "webhook URL": [
         "https://hooks.slack.com/services/T000/B000/k3J9s",
         "https://discord.com/api/webhooks/123/abc",
         "https://open.feishu.cn/open-apis/bot/v2/hook/abc-def",
+        "https://n8n.example.org/webhook/8a7b1c2d-3e4f-5a6b-7c8d-9e0f1a2b3c4d",
+        "https://chat.example.org/hooks/abcdefghijklmnopqrstuvwxyz",
     ],
-    "cookie": ["Cookie: sessionid=abc; csrftoken=def", "Set-Cookie: sid=x1; Path=/", "sessionid=8f7s9d8f7s9df"],
+    "cookie": [
+        "laravel_session=eyJpdiI6Ik1234",
+        "ASP.NET_SessionId=abcdef0123456789",
+        "Cookie: sessionid=abc; csrftoken=def",
+        "Set-Cookie: sid=x1; Path=/",
+        "sessionid=8f7s9d8f7s9df",
+    ],
     "card number": ["4111 1111 1111 1111", "5500-0000-0000-0004", "378282246310005", "卡号4111111111111111，谢谢"],
 }
 
@@ -70,6 +96,11 @@ def test_each_shape_is_recognised_and_redacted(kind, words):
         "http://localhost:8000/a@b, the token is short-lived, docker run -u 1000:1000, password: string",
         'showPassword=true, "password": "string", {"password": null}, user_password: required',
         "The secret is that everybody knows, 1.2.3.4 and 2023.2024.2025.2026.",
+        "postgres://db.example.org:5432/app@v2, redis://cache:6379/0?x=a@b, ssh://git@github.com:22/x.git",
+        "sort_key=created_at_20230508, primary_key=True, foreign_key = user_id_12345678",
+        "https://github.com/x/y/blob/main/webhooks/handlers_2023_v2.py, hf_hub_download, authorization: token required",
+        "EAN 4006381333931, 身份证 440101199003077750, +4915112345679, IBAN DE89 3704 0044 0532 0130 00",
+        "See a/b@c, 12:30@noon, ratio 3:4@home, image registry.example.org:5000/app@sha256:9f86d081884c7d65",
     ],
 )
 def test_ordinary_words_pass(words):
@@ -127,6 +158,55 @@ def test_redacting_twice_changes_nothing_and_short_values_never_matter(words, va
     once = redact(words, variables)
     assert once == redact(words, {})
     assert redact(once, variables) == once
+
+
+WORD = st.text("abcdefghijklmnopqrstuvwxyz", min_size=3, max_size=12)
+HOST = st.builds(lambda name, top: f"{name}.{top}", WORD, st.sampled_from(["example.org", "local", "io"]))
+PORT = st.integers(1, 65_535)
+SIGNS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789!$%&*+-._~/:@"
+AROUND = st.sampled_from(["Mine is {}", "x={}, and more", "({})", "我的是 {} ，请记住", '"{}"'])
+
+
+@given(
+    scheme=st.sampled_from(["postgres", "mysql+pymysql", "mongodb+srv", "redis", "amqps", "smtp", "https"]),
+    name=WORD,
+    password=st.text(SIGNS, min_size=4, max_size=40).filter(lambda words: words.strip("@:/.-")),
+    host=HOST,
+    around=AROUND,
+)
+@example("postgres", "me", "12345/abc", "host", "{}")
+def test_any_password_in_a_url_is_recognised_and_all_of_it_goes(scheme, name, password, host, around):
+    assume(scheme != "https" or not re.match(r"\d{1,5}/", password))
+    words = around.format(f"{scheme}://{name}:{password}@{host}/app")
+    assert kinds_in(words, {}) != []
+    assert f"{name}:{password}" not in redact(words, {})
+    assert f"@{host}/app" in redact(words, {})
+
+
+@given(
+    words=st.one_of(
+        st.builds("http{}://{}:{}/{}@{}?at=10:30".format, st.sampled_from(["", "s"]), HOST, PORT, WORD, WORD),
+        st.builds("postgres://{}:{}/{}".format, HOST, PORT, WORD),
+        st.builds("https://{}/hooks/use-{}/@{}".format, HOST, WORD, WORD),
+        st.datetimes().map(lambda moment: f"session: {moment.isoformat()}, at {moment:%H:%M}"),
+        st.uuids().map(lambda each: f"id {each}, {each.hex}"),
+        st.integers(0, 10**9).map(lambda cents: f"It costs ${cents / 100:,.2f} or {cents} yen."),
+        st.from_regex(r"\+[1-9]\d{1,2}( |-)?\d{2,4}\1\d{3,4}\1\d{3,4}", fullmatch=True),
+        st.from_regex(r"commit [0-9a-f]{7,40}, version \d\.\d\.\d{1,3}", fullmatch=True),
+        st.from_regex(r"(order|EAN|ISBN|no\.) [1-9]\d{3,12}", fullmatch=True),
+    ),
+    around=AROUND,
+)
+def test_addresses_times_ids_prices_and_telephone_numbers_pass(words, around):
+    said = around.format(words)
+    assert redact(said, {}) == said
+
+
+@pytest.mark.parametrize("words", ["://a:", "key=", "a@", "b:c/", "https://a/", "password ", "token: ", "- BEGIN "])
+def test_no_text_is_slow_to_look_through(words):
+    began = time.process_time()
+    kinds_in(words * (60_000 // len(words)), {})
+    assert time.process_time() - began < 3
 
 
 def test_the_check_digit_of_cards():
