@@ -17,13 +17,14 @@ They run inside one transaction, upper apps first, so that rows go before what t
 
 import sys
 from collections.abc import Iterator
+from itertools import groupby
 from types import ModuleType
 from typing import Any, TypeVar
 
 from django.apps import apps
 from django.contrib.admin.models import LogEntry
 from django.contrib.contenttypes.models import ContentType
-from django.db import models, transaction
+from django.db import connection, models, transaction
 from django.db.models import QuerySet
 from django.utils.module_loading import autodiscover_modules
 
@@ -67,14 +68,32 @@ def in_batches(rows: QuerySet[Row], size: int = 200) -> Iterator[Row]:
 def erase_thread(thread: models.Model) -> None:
     """Erase one thread with all that is kept beside it, its tasks too. Facts proved only there go with it;
     model calls keep their numbers and lose what they speak of."""
-    # A running turn locks the thread before anything else, so whoever erases it does too. Until then it may still
-    # start tasks.
-    _lock([thread])
-    going = going_with(thread)
-    _lock(list(going.values()))
     modules = registered()
+    going = _lock_family(modules, thread)
     for pk in sorted(going, reverse=True):
         _run(modules, "erase_thread", going[pk])
+
+
+def _lock_family(modules: list[ModuleType], thread: models.Model) -> dict[Any, models.Model]:
+    """Lock the threads that go, by id with what is locked of them, and hold the owner's others: contexts of theirs that
+    were told what goes are ended, and what says so refers to them. All in one order, by id, so that two who erase
+    never wait for each other in a circle. A running turn locks its thread before anything else, so whoever erases it
+    does too; until then it may still start tasks, which are looked for once more."""
+    while True:
+        going = going_with(thread)
+        owned = {other.pk for other in _threads_of(modules, getattr(thread, "owner", None))}
+        locks = transaction.savepoint()
+        for goes, run in groupby(sorted(owned | going.keys()), key=going.__contains__):
+            _lock_rows(type(thread), list(run), "FOR UPDATE" if goes else "FOR KEY SHARE")
+        now_going = going_with(thread)
+        if now_going.keys() <= going.keys():
+            transaction.savepoint_commit(locks)
+            return now_going
+        transaction.savepoint_rollback(locks)
+
+
+def _threads_of(modules: list[ModuleType], user: Any) -> list[models.Model]:
+    return [thread for module in modules if hasattr(module, "threads_of") for thread in module.threads_of(user)]
 
 
 def going_with(thread: models.Model) -> dict[Any, models.Model]:
@@ -90,7 +109,9 @@ def going_with(thread: models.Model) -> dict[Any, models.Model]:
 def erase_user(user: User) -> None:
     """Erase a person: every thread, fact, file and session of theirs, and the account."""
     modules = registered()
-    _lock([thread for module in modules if hasattr(module, "threads_of") for thread in module.threads_of(user)])
+    threads = _threads_of(modules, user)
+    if threads:
+        _lock_rows(type(threads[0]), sorted(thread.pk for thread in threads), "FOR UPDATE")
     _run(modules, "erase_user", user)
 
 
@@ -123,7 +144,8 @@ def _run(modules: list[ModuleType], name: str, *arguments: Any) -> None:
                 getattr(module, name)(*arguments)
 
 
-def _lock(rows: list[models.Model]) -> None:
-    if rows:
-        manager = type(rows[0])._default_manager
-        list(manager.select_for_update().filter(pk__in=[row.pk for row in rows]).order_by("pk").values_list("pk"))
+def _lock_rows(model: type[models.Model], pks: list[Any], strength: str) -> None:
+    table = connection.ops.quote_name(model._meta.db_table)
+    with connection.cursor() as cursor:
+        # Names of our own alone.
+        cursor.execute(f"SELECT id FROM {table} WHERE id = ANY(%s) ORDER BY id {strength}", [pks])  # noqa: S608

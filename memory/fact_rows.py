@@ -50,6 +50,13 @@ def lock_threads(owner_id: int, thread_ids: Iterable[int]) -> None:
             raise FactRefused("The conversation is gone.")
 
 
+def hold_threads(owner_id: int) -> None:
+    """Keep an owner's conversations from being erased until the transaction ends, by id as whoever erases locks them.
+    Turns go on. To be taken before the facts by whoever ends contexts, which writes rows that refer to them."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT id FROM threads_thread WHERE owner_id = %s ORDER BY id FOR KEY SHARE", [owner_id])
+
+
 def lock_threads_and_facts(owner_id: int, thread_ids: Iterable[int]) -> None:
     """Both locks, in their order, without holding the conversations while the facts are waited for: somebody may want
     to speak in one of them. Raises FactRefused."""
@@ -96,18 +103,40 @@ def same_fact(owner_id: int, draft: FactDraft, level: Level) -> Fact | None:
 
 
 def _saying(owner_id: int, draft: FactDraft, level: Level) -> QuerySet[Fact]:
+    return _at(owner_id, level).filter(fingerprint=fingerprint_of(draft.text), kind=draft.kind)
+
+
+def _at(owner_id: int, level: Level) -> QuerySet[Fact]:
     return Fact.objects.filter(
-        owner_id=owner_id,
-        fingerprint=fingerprint_of(draft.text),
-        kind=draft.kind,
-        scope=level.scope,
-        island_id=level.island_id,
-        category=level.category,
-    )
+        owner_id=owner_id, scope=level.scope, island_id=level.island_id, category=level.category
+    ).defer("embedding")
 
 
 def _of_same(fact: Fact, draft: FactDraft) -> bool:
     return fingerprint_of(fact.applies_to) == fingerprint_of(draft.applies_to)
+
+
+def of_same_thing(owner_id: int, draft: FactDraft, level: Level) -> QuerySet[Fact]:
+    """Active facts about the person of the same aspect that name the same thing that they apply to, at the same
+    visibility; none for what applies in general, or is not about the person: events stand side by side."""
+    alike = _at(owner_id, level).filter(kind=draft.kind, aspect=draft.aspect, status=Fact.Status.ACTIVE)
+    if draft.kind != Fact.Kind.ABOUT_USER or not draft.applies_to:
+        return alike.none()
+    named = alike.exclude(applies_to="").order_by().values_list("applies_to", flat=True).distinct()
+    wanted = fingerprint_of(draft.applies_to)
+    return alike.filter(applies_to__in=[name for name in named if fingerprint_of(name) == wanted])
+
+
+def successors(owner_id: int, draft: FactDraft, level: Level) -> QuerySet[Fact]:
+    """Active facts that superseded, at last, one that said the same of the same, at the same visibility."""
+    facts = Fact.objects.filter(owner_id=owner_id)
+    said = _saying(owner_id, draft, level).filter(status=Fact.Status.SUPERSEDED)
+    ids = {fact.superseded_by_id for fact in said if _of_same(fact, draft)}
+    waiting = ids
+    while waiting:
+        waiting = set(facts.filter(pk__in=waiting).values_list("superseded_by", flat=True)) - ids - {None}
+        ids |= waiting
+    return facts.filter(pk__in=ids, status=Fact.Status.ACTIVE)
 
 
 def taken_back(owner_id: int, draft: FactDraft, level: Level) -> datetime | None:

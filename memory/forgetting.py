@@ -9,13 +9,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Q
 
 from accounts import erasing
 from accounts.models import User
 from agent import renewal
-from memory import forgotten, steward_work
-from memory.fact_rows import lock_facts, lock_threads, log, visible_facts
+from memory import forgotten, steward_work, told
+from memory.fact_rows import hold_threads, lock_facts, lock_threads, log, visible_facts
 from memory.models import Fact, FactEvidence, FactLog, FactUse
 from memory.refusals import FactRefused
 from threads.models import Generation, Message
@@ -41,6 +41,7 @@ def forget(fact: Fact, *, writer: str, actor: User | None = None, viewer: Viewer
     """Forget a fact, one that the viewer may see if one is given, with its earlier versions and what was retired of the
     same words. Raises FactRefused."""
     with transaction.atomic():
+        hold_threads(fact.owner_id)
         threads = _lock_threads(fact)
         steward_work.interrupt(threads)
         lock_facts(fact.owner_id)
@@ -77,12 +78,13 @@ def foresee(fact: Fact) -> Forgotten:
 def end_told(owner_id: int, going: Sequence[Fact]) -> None:
     """End the live generations that were told of facts which go, at the next turn boundary. The facts are locked, so
     that whoever is just being told of one was waited for."""
-    for generation in _told(owner_id, going).filter(ended__isnull=True).select_related("thread"):
+    live = Generation.objects.filter(owner_id=owner_id, ended__isnull=True)
+    for generation in live.filter(pk__in=told.of(going, live)).select_related("thread").order_by("pk"):
         renewal.request_forgetting(generation)
 
 
 def _report(owner_id: int, going: list[Fact]) -> Forgotten:
-    generations = sorted(_told(owner_id, going).values_list("pk", flat=True))
+    generations = sorted(told.of(going, Generation.objects.filter(owner_id=owner_id)))
     ending = Generation.objects.filter(pk__in=generations, ended__isnull=True)
     messages, more_messages = _messages_with(owner_id, going)
     older = Generation.objects.filter(pk__in=generations[:-LISTED_MAX], thread__deleted__isnull=True)
@@ -112,10 +114,10 @@ def _lock_threads(fact: Fact) -> list[int]:
     """Lock the conversations that were told of a fact, and those from which the steward would learn it again. Returns
     their ids."""
     # Before the owner's facts, as everywhere. One that is told meanwhile is locked no more, which loses nothing.
-    told = Generation.objects.filter(pk__in=FactUse.objects.filter(fact=fact).values("generation"))
+    briefed = Generation.objects.filter(pk__in=FactUse.objects.filter(fact=fact).values("generation"))
     versions = list(Fact.objects.filter(pk__in=_versions(fact)))
     teach = forgotten.teachers(fact.owner_id, versions).values_list("thread_id", flat=True)
-    ids = sorted({*told.values_list("thread_id", flat=True), *teach})
+    ids = sorted({*briefed.values_list("thread_id", flat=True), *teach})
     lock_threads(fact.owner_id, ids)
     return ids
 
@@ -130,12 +132,3 @@ def _messages_with(owner_id: int, facts: Iterable[Fact]) -> tuple[list[int], int
     newest = holding.order_by("-pk").values_list("pk", flat=True)[:LISTED_MAX]
     listed = {pk for pk in ids if pk is not None} | set(newest)
     return sorted(listed), holding.exclude(pk__in=listed).count()
-
-
-def _told(owner_id: int, facts: Sequence[Fact]) -> QuerySet[Generation]:
-    """Generations that were briefed with facts, or whose opening or summary says their words."""
-    told = Q(pk__in=FactUse.objects.filter(fact__in=facts).values("generation"))
-    for fact in facts:
-        escaped = fact.text.replace("\\", "\\\\").replace('"', '\\"')
-        told |= Q(summary__contains=fact.text) | Q(summary_before__contains=fact.text) | Q(opening__contains=escaped)
-    return Generation.objects.filter(told, owner_id=owner_id)

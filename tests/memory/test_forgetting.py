@@ -1,6 +1,8 @@
 """Forgetting one fact, deleting a conversation, making one stricter, leaving for good: what goes and what stays."""
 
+import contextlib
 import json
+import threading
 
 import pytest
 from asgiref.sync import async_to_sync
@@ -13,7 +15,7 @@ from llm import embedding
 from llm.emulator.client import text
 from maxclaw import clock
 from maxclaw.database_threads import in_database
-from memory import evidence, fact_embedding, forgetting, writing
+from memory import erasure, evidence, fact_embedding, fact_rows, forgetting, told, writing
 from memory.claims import parse
 from memory.fact_drafts import FactDraft
 from memory.forgetting import forget
@@ -22,7 +24,7 @@ from memory.refusals import FactRefused
 from memory.using import use_facts
 from tests.accounts.test_erasing import places_with
 from tests.agent.world import running_world
-from tests.memory.facts import about_user, remember, tool_result
+from tests.memory.facts import about_user, many_facts, remember, tool_result
 from tests.threads.records import exchange, live, say, thread_of
 from tests.threads.transactions import Elsewhere, wait_until_blocked
 from threads import lifecycle
@@ -395,3 +397,58 @@ def test_erasing_waits_for_a_fact_that_is_being_written(alice):
     erasing_it.finish()
     assert (writer.error, erasing_it.error) == (None, None)
     assert not Fact.objects.exists()
+
+
+def test_whoever_was_told_is_found_alike_among_few_facts_and_many_in_as_many_statements(
+    alice, bob, thread, django_assert_num_queries
+):
+    """20,000 facts of an owner's go at once when the conversation that proved them goes."""
+    many_facts(alice, 20_000)
+    words = ["Fact number 17", 'Says "never" and \\o/', "茶", "Fact number 19999"]
+    pks = list(Fact.objects.order_by("pk").values_list("pk", flat=True)[:4])
+    for pk, text_ in zip(pks, words, strict=True):
+        Fact.objects.filter(pk=pk).update(text=text_)
+    places = [thread, *(thread_of(alice) for _number in range(5))]
+    briefed, opening, summary, before, other, _none = (live(place) for place in places)
+    tell(Fact.objects.get(pk=pks[0]), briefed)
+    Generation.objects.filter(pk=opening.pk).update(opening=json.dumps([{"text": f"- {words[1]}."}]))
+    Generation.objects.filter(pk=summary.pk).update(summary=f"喝{words[2]}。")
+    Generation.objects.filter(pk=before.pk).update(summary_before=f"x {words[3]}")
+    Generation.objects.filter(pk=other.pk).update(summary="Fact numbe and nothing else of it")
+    Generation.objects.filter(thread=thread_of(bob)).update(summary=words[3])
+    owned = Generation.objects.filter(owner=alice)
+    expected = {one.pk for one in (briefed, opening, summary, before)}
+    few = list(Fact.objects.filter(pk__in=pks))
+    many = list(Fact.objects.only("pk", "text"))
+    for facts in (few, many):
+        with django_assert_num_queries(2):
+            assert told.of(facts, owned) == expected
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_erasures_at_once_wait_for_each_other_in_one_order(alice, monkeypatch):
+    """Each of two conversations proves what the other was told: erasing one ends the context of the other."""
+    told_threads = []
+    for number in (1, 2):
+        said, _answer = exchange(thread_of(alice), f"I like tea number {number}.")
+        told_threads.append((said.thread, remember(said, f"Likes tea number {number}.").fact))
+    (first, first_fact), (second, second_fact) = told_threads
+    tell(first_fact, live(second))
+    tell(second_fact, live(first))
+    both = threading.Barrier(2)
+
+    def meet(owner_id):
+        # As far as two can come who wait for each other in a circle; who waits in a line comes one by one.
+        with contextlib.suppress(threading.BrokenBarrierError):
+            both.wait(1)
+        fact_rows.lock_facts(owner_id)
+
+    monkeypatch.setattr(erasure, "lock_facts", meet)
+    erasing_them = [
+        Elsewhere(lambda pk=each.pk: erasing.erase_thread(Thread.objects.get(pk=pk))) for each in (second, first)
+    ]
+    for one in erasing_them:
+        one.finish()
+    assert [one.error for one in erasing_them] == [None, None]
+    assert not Fact.objects.exists()
+    assert not Thread.objects.filter(pk__in=[first.pk, second.pk]).exists()
