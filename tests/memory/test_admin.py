@@ -9,7 +9,7 @@ from django.urls import reverse
 from accounts.models import User
 from memory.models import Digest, Episode, Fact, FactEvidence, FactLog, FactUse
 from memory.statistics import statistics
-from tests.memory.facts import fact_row
+from tests.memory.facts import fact_row, many_facts
 from tests.threads.records import exchange, say, thread_of
 from threads.models import Message, PrivateReading
 
@@ -87,23 +87,68 @@ def test_facts_are_filtered_by_what_they_are_and_what_became_of_them(client, sta
     assert listed(client, writer__exact="remember", q="alice") == [decided.pk]
 
 
-def test_a_list_of_any_length_takes_as_many_queries(client, staff, alice, bob, words):
-    def queries(**asked):
-        with CaptureQueriesContext(connection) as found:
-            listed(client, **asked)
-        return len(found)
+FILTERS = (
+    {},
+    {"owner": "alice"},
+    {"kind__exact": "about-user"},
+    {"tone__exact": "remark"},
+    {"status__exact": "active"},
+    {"evidence": "max-stated"},
+    {"evidence": "none"},
+    {"use": "found"},
+    {"use": "none"},
+    {"stale": "no"},
+    {"stale": "yes"},
+    {"p": 300},
+)
 
-    listed(client)
-    empty = queries()
-    for number in range(3):
-        fact_row(alice, words, f"fact {number}")
-    few = queries()
-    Fact.objects.bulk_create(
-        Fact(owner=bob, text=f"fact {n}", kind="event", writer="import", legacy=True, fingerprint=str(n))
-        for n in range(200)
-    )
-    assert few <= empty + 1
-    assert queries() == few and queries(use="none") == few and queries(p=3) == few
+
+def test_lists_and_pages_of_none_45_and_20_000_facts_take_as_many_queries_and_show_as_much(
+    client, staff, alice, thread, words
+):
+    def shown(address, **asked):
+        with CaptureQueriesContext(connection) as found:
+            page = client.get(address, asked)
+        assert page.status_code == 200
+        return len(found), len(page.content), page
+
+    overview = reverse("admin:memory_fact_overview")
+    shown(reverse(LIST)), shown(overview)
+    counted = {}
+    for number in (0, 45, 20_000):
+        many_facts(alice, number - Fact.objects.count())
+        with connection.cursor() as cursor:
+            # Half of them are proved, and a third was found.
+            cursor.execute(
+                """INSERT INTO memory_factevidence (fact_id, owner_id, kind, message_id, created)
+                SELECT id, owner_id, 'max-stated', %s, now() FROM memory_fact WHERE id %% 2 = 0
+                ON CONFLICT DO NOTHING""",
+                [words.pk],
+            )
+            cursor.execute(
+                """INSERT INTO memory_factuse (fact_id, owner_id, how, message_id, created)
+                SELECT id, owner_id, 'found', %s, now() FROM memory_fact WHERE id %% 3 = 0 ON CONFLICT DO NOTHING""",
+                [words.pk],
+            )
+            cursor.execute("ANALYZE memory_fact, memory_factevidence, memory_factuse")
+        for asked in FILTERS if number else ({},):
+            queries, size, page = shown(reverse(LIST), **asked)
+            assert len(page.context["cl"].result_list) <= 50
+            counted.setdefault(number, []).append((queries, size))
+        counted[number].append(shown(overview)[:2])
+    assert len(listed(client, use="none")) == len(listed(client, evidence="none")) == 50
+    most = max(queries for queries, _size in counted[45])
+    assert all(queries <= most for queries, _size in counted[20_000]), counted
+    assert all(size < 600_000 for _queries, size in counted[20_000]), counted
+    # A fact's page, when everything became it.
+    fact = fact_row(alice, words)
+    Fact.objects.exclude(pk=fact.pk).update(superseded_by=fact, status="superseded")
+    queries, size, _page = shown(reverse("admin:memory_fact_change", args=[fact.pk]))
+    assert queries <= 20 and size < 600_000
+    with CaptureQueriesContext(connection) as found:
+        read = post(client, fact, "read")
+    assert len(read.context["older"]) == 20 and len(read.content) < 600_000
+    assert len(found) <= 60, "each version that is shown is noted"
 
 
 def test_a_fact_is_read_with_its_surroundings_and_each_part_is_noted(
