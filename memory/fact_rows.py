@@ -131,11 +131,12 @@ def successors(owner_id: int, draft: FactDraft, level: Level) -> QuerySet[Fact]:
     """Active facts that superseded, at last, one that said the same of the same, at the same visibility."""
     facts = Fact.objects.filter(owner_id=owner_id)
     said = _saying(owner_id, draft, level).filter(status=Fact.Status.SUPERSEDED)
-    ids = {fact.superseded_by_id for fact in said if _of_same(fact, draft)}
-    waiting = ids
+    ids: set[int] = set()
+    waiting = {fact.superseded_by_id for fact in said if _of_same(fact, draft) and fact.superseded_by_id is not None}
     while waiting:
-        waiting = set(facts.filter(pk__in=waiting).values_list("superseded_by", flat=True)) - ids - {None}
         ids |= waiting
+        after = facts.filter(pk__in=waiting, superseded_by__isnull=False).values_list("superseded_by_id", flat=True)
+        waiting = {pk for pk in after if pk is not None} - ids
     return facts.filter(pk__in=ids, status=Fact.Status.ACTIVE)
 
 

@@ -226,8 +226,10 @@ def rows_shown(owner_id: int, ids: Sequence[int]) -> dict[int, SearchRow]:
     """What is shown of rows of an owner, by id."""
     with connection.cursor() as cursor:
         cursor.execute(statements.SHOWN, {"ids": list(ids), "owner": owner_id})
-        rows = [SearchRow(*row, local(created, time_zone)) for *row, created, time_zone in cursor.fetchall()]
-    return {row.id: row for row in rows}
+        return {
+            pk: SearchRow(pk, generation_id, role, text, wire, local(created, time_zone))
+            for pk, generation_id, role, text, wire, created, time_zone in cursor.fetchall()
+        }
 
 
 def _upto(span: Span) -> dict[str, int]:
