@@ -15,6 +15,18 @@ TRIGGERS: dict[str, Promise] = {
     "proposalevidence_fits_its_kind": _("What a proposal that holds cites is an original, and what it says it is."),
     "proposal_cites_what_stands": _("A proposal that holds cites nothing that was rewound or deleted."),
     "proposalevidence_stands": _("What a proposal that holds cites was neither rewound nor deleted."),
+    "proposal_cites_results_that_hold": _("A proposal that holds cites results of calls that succeeded and prove it."),
+    "proposalevidence_result_holds": _("What a proposal that holds cites of results is of a call that succeeded."),
+    "proposal_accepted_afterwards": _("A proposal that holds was accepted after it was said."),
+    "proposalevidence_accepted_afterwards": _("What accepts comes after what it accepts."),
+    "proposal_cites_outcomes_that_are_there": _("A proposal that holds cites no generation that goes on."),
+    "proposalevidence_outcome_is_there": _("The outcome of a generation proves nothing before it has ended."),
+    "proposal_cites_what_was_told": _("A proposal that holds cites nothing that no model was told."),
+    "proposalevidence_was_told": _(
+        "What a proposal that holds cites was told to a model, and is not the server's own."
+    ),
+    "proposal_proved_as_its_kind_asks": _("What holds of the person rests on their words, a pointer on a tool."),
+    "proposalevidence_proves_its_kind": _("Evidence of a proposal that holds proves facts of its kind."),
     "proposal_never_of_an_isolated_thread": _("Nothing is proposed of an isolated conversation."),
     "isolated_thread_has_no_proposals": _("A conversation that is isolated keeps no proposals."),
 }

@@ -5,16 +5,18 @@ from pathlib import Path
 import pytest
 from django.db import IntegrityError, connection, transaction
 
+from agent.questions import QUESTION_TOOL
 from maxclaw import clock
 from shadow.models import ProposalReview, ShadowActivation, ShadowBaseline, ShadowCursor, ShadowFactProposal
 from shadow.rules import RULES
-from tests.memory.facts import fact_row
+from tests.memory.facts import fact_row, tool_result
 from tests.raw_sql import change, copy_of, insert_copy, refused, run
 from tests.shadow.records import copied, next_generation_of, proposal_row, run_row
-from tests.threads.records import live, say, thread_of
+from tests.threads.records import give_result, live, say, thread_of
 from tests.threads.transactions import Elsewhere, wait_until_blocked
 from threads import lifecycle
-from threads.models import Message, Thread
+from threads.looking_back import LOOKING_BACK
+from threads.models import Generation, Message, Thread
 from threads.rules import refine
 
 pytestmark = pytest.mark.django_db
@@ -135,7 +137,8 @@ def test_a_proposal_that_holds_cites_its_own_conversation_whichever_row_is_writt
     change("proposalevidence_of_its_own_thread", row, "message_id", elsewhere.pk)
     answer = say(said.thread, Message.Role.ASSISTANT, "Tea it is.")
     accepted = {"kind": "max-accepted", "message_id": answer.pk}
-    copy_of("proposalevidence_of_its_own_thread", row, **accepted, accepted_by_id=elsewhere.pk)
+    yes = say(elsewhere.thread, Message.Role.USER, "Yes.")
+    copy_of("proposalevidence_of_its_own_thread", row, **accepted, accepted_by_id=yes.pk)
     outcome = {"kind": "observed-outcome", "message_id": None}
     copy_of("proposalevidence_of_its_own_thread", row, **outcome, generation_id=elsewhere.generation_id)
     with pytest.raises(IntegrityError, match="message_id"), transaction.atomic():
@@ -157,16 +160,16 @@ def test_a_proposal_that_holds_cites_originals_of_the_role_that_the_kind_is_of(a
     proposal = proposal_row(said)
     row = proposal.evidence.get()
     answer = say(said.thread, Message.Role.ASSISTANT, "Tea it is.")
-    insert_copy(row, kind="max-accepted", message_id=answer.pk, accepted_by_id=said.pk)
+    yes = say(said.thread, Message.Role.USER, "Yes.")
+    insert_copy(row, kind="max-accepted", message_id=answer.pk, accepted_by_id=yes.pk)
     for kind in ("tool-verified", "observed-outcome"):
         change("proposalevidence_fits_its_kind", row, "kind", kind)
     change("proposalevidence_fits_its_kind", row, "message_id", answer.pk)
-    copy_of("proposalevidence_fits_its_kind", row, kind="max-accepted", accepted_by_id=said.pk)
-    copy_of("proposalevidence_fits_its_kind", row, kind="max-accepted", message_id=answer.pk, accepted_by_id=answer.pk)
+    again = say(said.thread, Message.Role.ASSISTANT, "Indeed.")
+    copy_of("proposalevidence_fits_its_kind", row, kind="max-accepted", accepted_by_id=yes.pk)
+    copy_of("proposalevidence_fits_its_kind", row, kind="max-accepted", message_id=answer.pk, accepted_by_id=again.pk)
     whole = {"message_id": None, "generation_id": said.generation_id}
     copy_of("proposalevidence_fits_its_kind", row, **whole)
-    insert_copy(row, kind="observed-outcome", **whole)
-    connection.check_constraints()
     change("proposalevidence_fits_its_kind", row, "message_id", copied(elsewhere, said.thread).pk)
     rejected = proposal_row(said, validation_error="no result of a tool")
     insert_copy(row, proposal_id=rejected.pk, kind="tool-verified")
@@ -175,16 +178,105 @@ def test_a_proposal_that_holds_cites_originals_of_the_role_that_the_kind_is_of(a
     change("proposalevidence_of_known_kind", row, "kind", "rumour")
 
 
-def test_a_proposal_that_holds_cites_nothing_that_was_rewound_or_deleted(alice, said):
+def test_a_proposal_that_holds_cites_results_of_calls_that_succeeded(said):
+    """As the person's words those of question cards, as proof of the world those of other tools."""
+    row = proposal_row(said, kind="event", aspect="").evidence.get()
+    good = tool_result(said.thread)
+    card = tool_result(said.thread, QUESTION_TOOL, "Tea.", call_id="toolu_2")
+    failed = tool_result(said.thread, call_id="toolu_3", is_error=True)
+    refusing = tool_result(said.thread, call_id="toolu_4", status="refused")
+    unanswered = tool_result(said.thread, QUESTION_TOOL, call_id="toolu_5", status="interrupted")
+    nobodys = give_result(said.thread, "toolu_6")  # of no known call
+    for result in (good, failed, unanswered, nobodys):
+        change("proposalevidence_result_holds", row, "message_id", result.pk)
+    for kind in ("tool-verified", "observed-outcome"):
+        for result in (card, failed, refusing, nobodys):
+            copy_of("proposalevidence_result_holds", row, kind=kind, message_id=result.pk)
+        for place, tool in enumerate(sorted(LOOKING_BACK)):
+            shown = tool_result(said.thread, tool, call_id=f"toolu_{kind}_{place}")
+            copy_of("proposalevidence_result_holds", row, kind=kind, message_id=shown.pk)
+        insert_copy(row, kind=kind, message_id=good.pk)
+    insert_copy(row, message_id=card.pk)
+    answer = say(said.thread, Message.Role.ASSISTANT, "Tea it is?")
+    later = tool_result(said.thread, call_id="toolu_7")
+    copy_of("proposalevidence_result_holds", row, kind="max-accepted", message_id=answer.pk, accepted_by_id=later.pk)
+    rejected = proposal_row(said, validation_error="of a call that failed")
+    insert_copy(row, proposal_id=rejected.pk, message_id=failed.pk)
+    change("proposal_cites_results_that_hold", rejected, "validation_error", "")
+
+
+def test_a_proposal_that_holds_was_accepted_after_it_was_said(said):
+    row = proposal_row(said).evidence.get()
+    answer = say(said.thread, Message.Role.ASSISTANT, "Tea it is?")
+    accepted = {"kind": "max-accepted", "message_id": answer.pk}
+    copy_of("proposalevidence_accepted_afterwards", row, **accepted, accepted_by_id=said.pk)
+    rejected = proposal_row(said, validation_error="accepted before")
+    insert_copy(row, proposal_id=rejected.pk, **accepted, accepted_by_id=said.pk)
+    change("proposal_accepted_afterwards", rejected, "validation_error", "")
+    insert_copy(row, **accepted, accepted_by_id=say(said.thread, Message.Role.USER, "Yes.").pk)
+    connection.check_constraints()
+
+
+def test_a_proposal_that_holds_cites_no_outcome_of_a_generation_that_goes_on(said):
+    row = proposal_row(said, kind="event", aspect="").evidence.get()
+    whole = {"kind": "observed-outcome", "message_id": None, "generation_id": said.generation_id}
+    copy_of("proposalevidence_outcome_is_there", row, **whole)
+    rejected = proposal_row(said, validation_error="it goes on", kind="event", aspect="")
+    insert_copy(row, proposal_id=rejected.pk, **whole)
+    change("proposal_cites_outcomes_that_are_there", rejected, "validation_error", "")
+    next_generation_of(said.thread)
+    insert_copy(row, **whole)
+    connection.check_constraints()
+
+
+def test_a_proposal_that_holds_cites_nothing_that_no_model_was_told(said):
     proposal = proposal_row(said)
     row = proposal.evidence.get()
-    rewound = say(said.thread, Message.Role.USER, "I like milk.")
+    hidden = say(said.thread, Message.Role.USER, "I like milk.", model_visible=False)
+    unsent = say(said.thread, Message.Role.USER, "I like cocoa.", wire=None)
+    notes = [
+        say(said.thread, Message.Role.USER, "I like juice.", meta={"source": source})
+        for source in ("framework", "kernel/overflow")
+    ]
+    for message in (hidden, unsent, *notes):
+        change("proposalevidence_was_told", row, "message_id", message.pk)
+    rejected = proposal_row(said, validation_error="the server's own")
+    insert_copy(row, proposal_id=rejected.pk, message_id=notes[0].pk)
+    change("proposal_cites_what_was_told", rejected, "validation_error", "")
+    insert_copy(row, message_id=say(said.thread, Message.Role.USER, "Wine.", meta={"source": "user"}).pk)
+    connection.check_constraints()
+
+
+def test_what_holds_of_the_person_rests_on_their_words_and_a_pointer_on_a_tool(said):
+    proposal = proposal_row(said)
+    row = proposal.evidence.get()
+    found = {"kind": "tool-verified", "message_id": tool_result(said.thread).pk}
+    copy_of("proposalevidence_proves_its_kind", row, **found)
+    event = proposal_row(said, kind="event", aspect="", tone="decision")
+    insert_copy(row, proposal_id=event.pk, **found)
+    mine = event.evidence.get(kind="max-stated")
+    refused("proposalevidence_proves_its_kind", "DELETE FROM shadow_shadowproposalevidence WHERE id = %s", mine.pk)
+    becoming = "UPDATE shadow_shadowfactproposal SET kind = %s, aspect = %s WHERE id = %s"
+    refused("proposal_proved_as_its_kind_asks", becoming, "about-user", "fact", event.pk)
+    refused("proposal_proved_as_its_kind_asks", becoming, "pointer", "", proposal.pk)
+    pointer = proposal_row(said, validation_error="found by nobody", kind="pointer", aspect="")
+    insert_copy(row, proposal_id=pointer.pk)
+    change("proposal_proved_as_its_kind_asks", pointer, "validation_error", "")
+    insert_copy(row, proposal_id=pointer.pk, **found)
+    run("UPDATE shadow_shadowfactproposal SET validation_error = '' WHERE id = %s", pointer.pk)
+    connection.check_constraints()
+
+
+def test_a_proposal_that_holds_cites_nothing_that_was_rewound_or_deleted(alice, said):
+    proposal = proposal_row(said, kind="event", aspect="")
+    row = proposal.evidence.get()
     answer = say(said.thread, Message.Role.ASSISTANT, "Milk it is?")
+    rewound = say(said.thread, Message.Role.USER, "I like milk, yes.")
     lost = next_generation_of(said.thread)
     there = say(said.thread, Message.Role.USER, "Only this was said there.")
     live_again = next_generation_of(said.thread)
     assert (there.generation_id, live(said.thread).pk) == (lost.pk, live_again.pk)
-    rejected = proposal_row(said, validation_error="It was rewound.")
+    rejected = proposal_row(said, validation_error="It was rewound.", kind="event", aspect="")
     insert_copy(row, proposal_id=rejected.pk, message_id=rewound.pk)
     Message.objects.filter(pk__in=[rewound.pk, there.pk]).update(left_at_cut=1, left_because="superseded")
     change("proposalevidence_stands", row, "message_id", rewound.pk)
@@ -201,9 +293,10 @@ def test_a_proposal_that_holds_cites_nothing_that_was_rewound_or_deleted(alice, 
     run("UPDATE shadow_shadowfactproposal SET validation_error = '' WHERE id = %s", rejected.pk)
     connection.check_constraints()
     # What was deleted comes back whole or not at all: nothing is added meanwhile.
+    Generation.objects.filter(pk=live_again.pk).update(ended=clock.now(), end_reason="manual")
     Thread.objects.filter(pk=said.thread_id).update(deleted=clock.now())
     copy_of("proposalevidence_stands", row, kind="observed-outcome", message_id=None, generation_id=live_again.pk)
-    later = proposal_row(said, validation_error="It was deleted.")
+    later = proposal_row(said, run=proposal.run, position=1, validation_error="It was deleted.")
     insert_copy(row, proposal_id=later.pk)
     change("proposal_cites_what_stands", later, "validation_error", "")
 
