@@ -9,7 +9,7 @@ from django_q.models import OrmQ, Task
 
 from agent import taking
 from agent.models import InboxItem
-from llm import embedding
+from llm import catalog, embedding, router
 from llm.catalog import emulator_in_use
 from maxclaw import heartbeat
 from maxclaw.schedule import TICK_FUNCTION
@@ -23,7 +23,8 @@ QUEUE_LONG = 100
 
 @dataclass(frozen=True)
 class Work:
-    """Ages are seconds; None: there never was one. `unread_categories`: what search by meaning leaves out."""
+    """Ages are seconds; None: there never was one. `unread_categories`: what search by meaning leaves out;
+    `unread_by_light`: what no light model may read, so that memory learns nothing of it."""
 
     queued_tasks: int
     tick_age: float | None
@@ -34,6 +35,7 @@ class Work:
     lapsed: list[Thread]
     emulator: bool
     unread_categories: str
+    unread_by_light: str
 
     @property
     def tick_late(self) -> bool:
@@ -67,6 +69,7 @@ def work() -> Work:
         lapsed=list(taking.lapsed_threads().select_related("owner").order_by("lease_until")[:50]),
         emulator=emulator_in_use(),
         unread_categories=", ".join(embedding.unread_categories()),
+        unread_by_light=", ".join(router.unread_categories(catalog.LIGHT)),
     )
 
 

@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 
 from llm import catalog
 from llm.catalog import Model
+from llm.catalog_entries import ALL
 from llm.errors import ErrorKind, ModelError
 from maxclaw import clock
 
@@ -65,6 +66,21 @@ def _allowed(palette: str, category: str, preferred: str) -> list[Model]:
             % {"category": category}
         )
     return allowed
+
+
+def readable_categories(palette: str) -> list[str] | None:
+    """Labels of conversations that some model of the palette may read, the blank one among them; None: all, those too
+    that the catalog knows no more. It takes another catalog, and so a server that starts anew, to change that."""
+    models = catalog.palette(palette)
+    if any(model.categories == ALL for model in models):
+        return None
+    return [label for label in ("", *catalog.categories()) if any(model.reads(label) for model in models)]
+
+
+def unread_categories(palette: str) -> list[str]:
+    """Labels of the catalog that no model of the palette may read."""
+    readable = readable_categories(palette)
+    return [] if readable is None else [label for label in catalog.categories() if label not in readable]
 
 
 def is_healthy(model: Model) -> bool:

@@ -84,8 +84,7 @@ def locked(facts: Sequence[Fact], viewer: Viewer | None = None, *, active: bool 
     threads: set[int] = set()
     for path in ("message__thread", "generation__thread", "accepted_by__thread"):
         threads |= set(evidence_rows.filter(**{f"{path}__isnull": False}).values_list(path, flat=True))
-    lock_threads(owner_id, threads)
-    lock_facts(owner_id)
+    lock_threads_and_facts(owner_id, threads)
     rows = Fact.objects.filter(owner_id=owner_id) if viewer is None else visible_facts(viewer)
     found = rows.in_bulk([fact.pk for fact in facts])
     for fact in facts:

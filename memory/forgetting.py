@@ -15,7 +15,7 @@ from accounts import erasing
 from accounts.models import User
 from agent import renewal
 from memory import forgotten, steward_work, told
-from memory.fact_rows import hold_threads, lock_facts, lock_threads, log, visible_facts
+from memory.fact_rows import hold_threads, lock_threads_and_facts, log, visible_facts
 from memory.models import Fact, FactEvidence, FactLog, FactUse
 from memory.refusals import FactRefused
 from threads.models import Generation, Message
@@ -42,9 +42,10 @@ def forget(fact: Fact, *, writer: str, actor: User | None = None, viewer: Viewer
     same words. Raises FactRefused."""
     with transaction.atomic():
         hold_threads(fact.owner_id)
-        threads = _lock_threads(fact)
+        threads = _threads_of(fact)
+        # One that is told meanwhile is locked no more, which loses nothing.
+        lock_threads_and_facts(fact.owner_id, threads)
         steward_work.interrupt(threads)
-        lock_facts(fact.owner_id)
         rows = Fact.objects.filter(owner_id=fact.owner_id) if viewer is None else visible_facts(viewer)
         if not rows.filter(pk=fact.pk).exists():
             raise FactRefused(f"There is no fact {fact.pk}.")
@@ -110,16 +111,12 @@ def _versions(fact: Fact) -> set[int]:
     return found
 
 
-def _lock_threads(fact: Fact) -> list[int]:
-    """Lock the conversations that were told of a fact, and those from which the steward would learn it again. Returns
-    their ids."""
-    # Before the owner's facts, as everywhere. One that is told meanwhile is locked no more, which loses nothing.
+def _threads_of(fact: Fact) -> list[int]:
+    """Ids of the conversations that were told of a fact, and of those from which the steward would learn it again."""
     briefed = Generation.objects.filter(pk__in=FactUse.objects.filter(fact=fact).values("generation"))
     versions = list(Fact.objects.filter(pk__in=_versions(fact)))
     teach = forgotten.teachers(fact.owner_id, versions).values_list("thread_id", flat=True)
-    ids = sorted({*briefed.values_list("thread_id", flat=True), *teach})
-    lock_threads(fact.owner_id, ids)
-    return ids
+    return sorted({*briefed.values_list("thread_id", flat=True), *teach})
 
 
 def _messages_with(owner_id: int, facts: Iterable[Fact]) -> tuple[list[int], int]:

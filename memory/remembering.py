@@ -12,6 +12,7 @@ from agent.questions import QUESTION_TOOL
 from agent.registry import ToolContext
 from memory.claims import Claim
 from memory.fact_arguments import draft_of, fact_id_of
+from memory.fact_rows import lock_threads_and_facts
 from memory.models import Fact, FactEvidence
 from memory.refusals import FactRefused
 from memory.writing import Outcome, write_fact
@@ -31,6 +32,8 @@ def remember(context: ToolContext, arguments: dict[str, Any]) -> str:
     """Write one fact at the level of the conversation that calls. Returns what to tell the model. Raises FactRefused,
     LeaseLost, ThreadGone."""
     with transaction.atomic():
+        # First, so that the conversation is not held while other conversations' facts are written.
+        lock_threads_and_facts(context.owner_id, {context.thread_id})
         thread = lock_thread(context.thread_id, context.token)
         asking = ToolCall.objects.values_list("message_id", flat=True).get(pk=context.call_id)
         draft = draft_of(arguments)

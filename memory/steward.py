@@ -181,10 +181,13 @@ async def _result(reading: Reading, context: ToolContext, block: dict[str, Any])
 
 
 def _written(reading: Reading, context: ToolContext, tool: Tool, arguments: dict[str, Any]) -> tuple[str, bool]:
-    try:
-        with transaction.atomic():
-            steward_work.hold(reading)
-            output = tool.run(context, arguments)
-    except FactRefused as refusal:
-        return str(refusal), True
-    return output.text, False  # type: ignore[union-attr]  # the steward's tools are plain functions
+    with transaction.atomic():
+        try:
+            with transaction.atomic():
+                output = tool.run(context, arguments)
+                said, refused = output.text, False  # type: ignore[union-attr]  # the steward's tools are plain functions
+        except FactRefused as refusal:
+            said, refused = str(refusal), True
+        # Last, so that the conversation is not held while the owner's facts are waited for. What was lost is undone.
+        steward_work.hold(reading)
+    return said, refused

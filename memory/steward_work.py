@@ -14,10 +14,13 @@ from django.db import IntegrityError, transaction
 from django.db.models import Exists, Max, OuterRef, Q, QuerySet, Window
 from django.db.models.functions import Coalesce, RowNumber
 
+from llm import catalog, router
 from maxclaw import clock
 from memory import backlog
 from memory.backlog import BacklogRow, Page
+from memory.fact_rows import lock_threads
 from memory.models import Digest, Episode, ReadingPause
+from memory.refusals import FactRefused
 from threads.models import Generation, Message, Thread
 from threads.transcript import ThreadGone, lock_thread
 
@@ -59,12 +62,15 @@ def readable_threads() -> QuerySet[Thread]:
 
 def hold(reading: Reading) -> None:
     """Keep a page in this worker's hands until the transaction ends: its thread was neither deleted nor isolated since,
-    and nothing was forgotten of which it may speak. Raises Lost."""
+    and nothing was forgotten of which it may speak. After the owner's facts, where these are locked, as whoever forgets
+    one does. Raises Lost."""
+    try:
+        lock_threads(reading.thread.owner_id, [reading.thread.pk])
+    except FactRefused:
+        raise Lost from None
     still = Thread.objects.filter(pk=reading.thread.pk, scope=Thread.Scope.OPEN, deleted__isnull=True)
-    # The conversation first, as everywhere.
-    thread = still.select_for_update(no_key=True).first()
     mine = Episode.objects.select_for_update().filter(pk=reading.episode.pk, outcome=Episode.Outcome.RUNNING)
-    if thread is None or mine.first() is None:
+    if not still.exists() or mine.first() is None:
         raise Lost
 
 
@@ -78,7 +84,7 @@ def due_threads(
 ) -> list[int]:
     """Threads that may have a page to read: each person's one that rests longest, then the next of each, and so on, so
     that nobody's many hold up another's few. Without those in `passed`, those of owners in `spent`, and of those whose
-    budget was spent before.
+    budget was spent before; and without those whose category no light model may read, until the catalog changes.
 
     Looks behind what each thread's last reading reached; `thorough` looks at every row, and so finds what came to
     stand again behind it, and pages that were passed over.
@@ -98,6 +104,8 @@ def due_threads(
     rests = Q(updated__lte=now - QUIET) | ~Q(status=Thread.Status.ACTIVE) | Exists(ended)
     threads = threads.filter(rests).exclude(pk__in=passed).exclude(owner__in=spent)
     threads = threads.exclude(owner__in=ReadingPause.objects.filter(until__gt=now).values("owner"))
+    readable = router.readable_categories(catalog.LIGHT)
+    threads = threads if readable is None else threads.filter(category__in=readable)
     place = Window(RowNumber(), partition_by="owner", order_by=["updated", "pk"])
     return list(threads.annotate(place=place).order_by("place", "updated", "pk").values_list("pk", flat=True)[:limit])
 

@@ -7,7 +7,7 @@ the person's own words are looked for.
   max-stated, supersedes the old one.
 - Anything else stays as it is, and is looked for again the next time: by its words, not by a model.
 
-Each page is one transaction, so it can be stopped at any time and run again.
+Each fact is one transaction, so it can be stopped at any time and run again, and nobody waits for more than one.
 """
 
 import re
@@ -31,7 +31,7 @@ from memory.fact_drafts import dated
 from memory.forgotten import telling
 from memory.models import Fact, FactEvidence, FactLog
 from memory.own_sentences import says
-from memory.refusals import EvidenceRefused
+from memory.refusals import EvidenceRefused, FactRefused
 from threads.models import Message, Thread
 from threads.search_range import standing
 from threads.transcript import fold, text_block
@@ -161,26 +161,33 @@ async def _ask(owner: User, facts: Sequence[Fact]) -> dict[int, str]:
 def _carry_out(
     owner: User, facts: Sequence[Fact], verdicts: dict[int, str], asked: dict[int, str], report: TriageReport
 ) -> None:
-    with transaction.atomic():
-        for verdict in (KEEP, POINTER):
-            stays = [fact for fact in facts if asked.get(fact.pk) == verdict]
-            if stays:
-                writer = Fact.Writer.IMPORT
-                fact_rows.log(owner.pk, FactLog.Action.TRIAGE, stays, stays, writer=writer, reason=JUDGED + verdict)
-        for fact in facts:
-            report.seen += 1
-            judged = verdicts.get(fact.pk)
-            if judged is None:
-                report.unjudged += 1
-            elif judged == OUT_OF_SCOPE:
-                changing.retire(fact, reason="Memory does not take this.", writer=Fact.Writer.IMPORT)
-                report.retired += 1
-            elif judged == POINTER or fact.kind == Fact.Kind.POINTER:
-                report.pointers += 1
-            elif _restate(owner, fact):
-                report.restated += 1
-            else:
-                report.left += 1
+    for verdict in (KEEP, POINTER):
+        stays = [fact for fact in facts if asked.get(fact.pk) == verdict]
+        if stays:
+            writer = Fact.Writer.IMPORT
+            fact_rows.log(owner.pk, FactLog.Action.TRIAGE, stays, stays, writer=writer, reason=JUDGED + verdict)
+    for fact in facts:
+        report.seen += 1
+        judged = verdicts.get(fact.pk)
+        if judged is None:
+            report.unjudged += 1
+        elif judged == OUT_OF_SCOPE and _retire(fact):
+            report.retired += 1
+        elif judged == POINTER or fact.kind == Fact.Kind.POINTER:
+            report.pointers += 1
+        elif judged != OUT_OF_SCOPE and _restate(owner, fact):
+            report.restated += 1
+        else:
+            report.left += 1
+
+
+def _retire(fact: Fact) -> bool:
+    """Take back what memory does not hold. False: somebody changed it meanwhile."""
+    try:
+        changing.retire(fact, reason="Memory does not take this.", writer=Fact.Writer.IMPORT)
+    except FactRefused:
+        return False
+    return True
 
 
 def _restate(owner: User, fact: Fact) -> bool:
@@ -190,8 +197,9 @@ def _restate(owner: User, fact: Fact) -> bool:
         return False
     try:
         with transaction.atomic():
-            fact_rows.lock_threads(owner.pk, [said.thread_id])
-            fact_rows.lock_facts(owner.pk)
+            fact_rows.lock_threads_and_facts(owner.pk, [said.thread_id])
+            if not legacy_facts(owner).filter(pk=fact.pk).exists():
+                return False  # somebody changed it meanwhile
             claim = Claim(FactEvidence.Kind.MAX_STATED, message_id=said.pk)
             proofs = evidence.check(owner, [claim], kind=fact.kind, aspect=fact.aspect, tone=fact.tone)
             level, writer = fact_rows.level_of(fact), Fact.Writer.IMPORT

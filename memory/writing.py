@@ -3,7 +3,7 @@
 Locks, always in this order: the conversations that evidence comes from, by id; then the owner's facts, an advisory lock
 that lasts until the transaction ends. Whoever makes a conversation stricter or erases it takes them in the same order,
 so a fact is judged at the level which its evidence has when it commits, and two writers never write the same fact
-twice.
+twice. No conversation is held while the facts are waited for, so that nobody's words wait for other conversations.
 """
 
 from collections.abc import Iterable, Sequence
@@ -24,8 +24,7 @@ from memory.fact_rows import (
     add_rows_of,
     create,
     level_of,
-    lock_facts,
-    lock_threads,
+    lock_threads_and_facts,
     log,
     same_fact,
     supersede,
@@ -94,8 +93,9 @@ def write_fact(
     if thread.owner_id != owner_id:
         raise FactRefused("This conversation is another person's.")
     with transaction.atomic():
-        lock_threads(owner_id, {thread.pk, *_threads_cited(owner_id, claims)})
-        lock_facts(owner_id)
+        # What is not of the one conversation that all evidence has to be of is refused, whatever becomes of it.
+        cited = _threads_cited(owner_id, claims) if within is None else {within.pk}
+        lock_threads_and_facts(owner_id, {thread.pk, *cited})
         thread = Thread.objects.select_related("owner").get(pk=thread.pk)
         level = Level.of_thread(thread)
         draft = clean(draft)

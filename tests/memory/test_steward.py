@@ -8,6 +8,7 @@ import pytest
 from django.db import connection
 from django_q.models import OrmQ
 
+from agent import health
 from agent.registry import ToolError, ToolOutput
 from agent.ticking import run_tick
 from llm.emulator.client import text, tool_use
@@ -214,6 +215,26 @@ def test_a_spent_budget_is_no_failure_and_nobody_elses(emulator, alice, bob, set
         assert [task for task in OrmQ.objects.all() if task.task["func"] == "memory.tasks.read_for_memory"]
         assert drain() == 1
     assert texts(alice) == ["The user said: I live in Lisbon."]
+
+
+def test_a_category_that_no_light_model_may_read_waits_until_the_catalog_changes(emulator, alice, settings, tmp_path):
+    file = tmp_path / "catalog.toml"
+    file.write_text('[models.emulator-light-all]\nreads = ["work"]\n')
+    settings.MAXCLAW_CATALOG = str(file)
+    threads = [thread_of(alice, category=label) for label in ("personal", "work", "")]
+    Thread.objects.filter(pk=thread_of(alice, category="personal").pk).update(category="given up")
+    everywhere = Thread.objects.filter(kind="web")
+    for thread in everywhere:
+        exchange(thread, f"I live in {thread.category or 'Lisbon'}.")
+    rests(*everywhere)
+    assert set(steward_work.due_threads(clock.now(), 10, thorough=True)) == {thread.pk for thread in threads[1:]}
+    assert drain() == 2
+    assert not steward_work.due_threads(clock.now(), 1, thorough=True), "the next minute asks in vain"
+    assert outcomes() == ["done"] * 2
+    assert health.work().unread_by_light == "personal, confidential"
+    settings.MAXCLAW_CATALOG = ""
+    assert health.work().unread_by_light == ""
+    assert drain() == 2
 
 
 def test_many_conversations_that_cannot_be_read_hold_up_no_others(emulator, alice, bob, settings, monkeypatch):

@@ -6,10 +6,12 @@ from datetime import UTC, datetime
 import pytest
 from django.db import connection, transaction
 
+from agent.registry import ToolContext
 from maxclaw import clock
-from memory import evidence, writing
+from memory import evidence, remembering, steward, steward_work, triage, writing
 from memory.claims import parse
 from memory.fact_rows import lock_facts
+from memory.forgetting import forget
 from memory.models import Fact, FactEvidence, FactLog
 from memory.refusals import FactRefused
 from memory.writing import FactDraft, Outcome
@@ -18,6 +20,7 @@ from tests.threads.records import exchange, say, thread_of
 from tests.threads.transactions import Elsewhere, wait_until_blocked
 from threads import lifecycle
 from threads.models import Message, Thread
+from threads.transcript import lock_thread
 from threads.visibility import Viewer
 
 pytestmark = pytest.mark.django_db
@@ -315,6 +318,45 @@ def test_a_thread_that_is_isolated_while_a_fact_is_written_keeps_it(alice):
     isolating.finish()
     assert (writer.error, isolating.error) == (None, None)
     assert Fact.objects.get().island_id == said.thread_id
+
+
+@pytest.mark.django_db(transaction=True)
+def test_nobody_who_waits_for_the_owners_facts_holds_a_conversation(alice):
+    """So that what is said in it waits for no writer of facts of other conversations."""
+    thread = thread_of(alice)
+    words = "I like green tea in the morning."
+    said, _answer = exchange(thread, words)
+    asked = tool_result(thread, "remember").answers_call
+    mine, going = remember(said, "Likes tea.").fact, remember(said, "Likes cups.").fact
+    imported = fact_row(alice, None, words, legacy=True)
+    Thread.objects.filter(pk=thread.pk).update(updated=clock.now() - steward_work.QUIET)
+    reading = steward_work.claim(thread.pk)
+    context = ToolContext(thread.pk, alice.pk, frame_id=0, call_id=asked.pk)
+    draft = {"text": "Drinks tea.", "kind": "about-user", "aspect": "fact", "tone": "remark"}
+    proved = {"evidence": [{"kind": "max-stated", "message_id": said.pk}]}
+    ways = [
+        lambda: remember(said, "Prefers tea."),
+        lambda: writing.retire(mine, reason="", writer="person"),
+        lambda: remembering.remember(context, draft),
+        lambda: steward._written(reading, context, steward.tools()["write_fact"], draft | proved),
+        lambda: triage._restate(alice, imported),
+        lambda: forget(going, writer="person"),
+    ]
+    for way in ways:
+        elsewhere = Elsewhere(lambda: lock_facts(alice.pk))
+        elsewhere.began.wait(20)
+        waiting = Elsewhere(way)
+        try:
+            wait_until_blocked()
+            with transaction.atomic(), connection.cursor() as cursor:
+                cursor.execute("SET LOCAL lock_timeout = '3s'")
+                lock_thread(thread.pk)
+        finally:
+            elsewhere.finish()
+            waiting.began.wait(20)
+            waiting.finish()
+        assert waiting.error is None and waiting.result
+    assert set(active()) == {"Prefers tea.", "Drinks tea.", words}
 
 
 @pytest.mark.django_db(transaction=True)
