@@ -69,13 +69,13 @@ def followed_by(
         model_name=call.model,
         thinking_from=call.thinking_from,
     )
-    blocks = [*_results(answer), canonical(text_block(question))]
+    blocks = [*results(answer), canonical(text_block(question))]
     messages.append(WireMessage(answer.pk, "assistant", answer.wire))
     messages.append(WireMessage(LAST_ROW, "user", f"[{','.join(blocks)}]"))
     return messages, anchors_from_json(call.anchors)
 
 
-def _results(answer: Message) -> Iterator[str]:
+def results(answer: Message) -> Iterator[str]:
     """A block for each tool call of the answer, in order: what its result's row holds, or that there is none."""
     stored = {
         call.call_id: call.result.wire

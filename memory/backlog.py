@@ -91,12 +91,12 @@ def rows_of(messages: QuerySet[Message], zone: tzinfo) -> list[BacklogRow]:
     return [_row(row, zone, tuple(made.get(row.pk, ())), answered.get(row.pk)) for row in rows]
 
 
-def pages(rows: Iterable[BacklogRow]) -> Iterator[Page]:
-    """The rows in pages of about PAGE_TOKENS by estimate, each of one row at least."""
+def pages(rows: Iterable[BacklogRow], most: int = PAGE_TOKENS) -> Iterator[Page]:
+    """The rows in pages of at most about `most` tokens by estimate, each of one row at least."""
     page = Page()
     for row in rows:
         tokens = estimate_tokens(rendered(row))
-        if page.rows and page.tokens + tokens > PAGE_TOKENS:
+        if page.rows and page.tokens + tokens > most:
             yield page
             page = Page()
         page.rows.append(row)

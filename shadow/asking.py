@@ -19,15 +19,12 @@ from llm.wire import Anchor, WireMessage, betas_of, body_bytes, body_sha256, hea
 from maxclaw.database_threads import in_database
 from memory.fact_rows import lock_threads
 from memory.refusals import FactRefused
-from shadow import attempts, question
+from shadow import attempts, question, room
 from shadow.material import Material
 from shadow.models import ShadowRun
 from threads.models import Thread
 from threads.visibility import Level
 
-ANSWER_MAX_TOKENS = 6_000
-# Where the model itself chooses how much it thinks.
-THINKING_MAX_TOKENS = 8_000
 CALL_SECONDS = 300.0
 
 
@@ -89,7 +86,7 @@ def _compose(material: Material, asked: str) -> _Request:
 
 def _open(run: ShadowRun, material: Material, request: _Request, attempt: int, max_tokens: int | None) -> Prepared:
     model, hot = material.model, material.call
-    limit = max_tokens or _limit(material)
+    limit = max_tokens or room.answer_tokens(model, hot=hot is not None)
     body = body_bytes(request.header, request.messages, request.anchors, limit)
     with transaction.atomic():
         try:
@@ -122,13 +119,6 @@ def _open(run: ShadowRun, material: Material, request: _Request, attempt: int, m
         if not attempts.name_call(run, call):
             raise RunIsOver
     return Prepared(call, model, body, betas_of(request.header), limit)
-
-
-def _limit(material: Material) -> int:
-    """Room for the answer, and beside it for the thinking that a hot request's header asks for."""
-    thinking = material.model.thinking if material.call is not None else "off"
-    room = thinking if isinstance(thinking, int) else 0 if thinking == "off" else THINKING_MAX_TOKENS
-    return min(material.model.answer_tokens, ANSWER_MAX_TOKENS + room)
 
 
 def _cached(call: ModelCall) -> int:

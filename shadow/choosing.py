@@ -20,7 +20,8 @@ class PrefixFacts:
     since. `expires`: when its cache entry runs out. `cached_tokens`: read or written, as its usage tells; None where it
     does not. `model_unchanged`: model, effort and thinking are what the catalog and the conversation say now.
     `model_may_read`: the catalog lets it read the conversation's category. `has_tool`: its tool list has the proposal
-    tool. `digest_holds`: the record gives the request again, byte for byte.
+    tool. `page_fits`: the model's window has room for a page behind it, and for the answer. `digest_holds`: the record
+    gives the request again, byte for byte.
     """
 
     answer_complete: bool
@@ -30,6 +31,7 @@ class PrefixFacts:
     model_unchanged: bool
     model_may_read: bool
     has_tool: bool
+    page_fits: bool
     digest_holds: bool
 
 
@@ -45,6 +47,7 @@ def why_cold(prefix: PrefixFacts | None, now: datetime) -> ShadowRun.PathReason 
         (prefix.has_tool, Reason.TOOL_MISSING),
         (prefix.model_unchanged, Reason.MODEL_CHANGED),
         (prefix.model_may_read, Reason.CATEGORY_CHANGED),
+        (prefix.page_fits, Reason.NO_ROOM),
         (prefix.digest_holds, Reason.DIGEST_DIFFERS),
     )
     return next((reason for holds, reason in checks if not holds), None)

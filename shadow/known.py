@@ -1,8 +1,12 @@
 """What memory knows already, for the end of a shadow's question: the facts of this conversation and those near to the
 page's words, and what shadows of this conversation proposed before. All of it through the conversation's own Viewer."""
 
+from bisect import bisect_right
+from itertools import accumulate
+
 from django.db.models import Exists, OuterRef, QuerySet
 
+from llm.estimates import estimate_tokens
 from maxclaw.database_threads import in_database
 from memory import fact_lines
 from memory import known as known_facts
@@ -18,12 +22,15 @@ HEADING = (
 )
 
 
-async def rendered(thread: Thread, words: str) -> str:
-    """The lines, those of facts first; blank where nothing is known. `words` are those of the page."""
+async def rendered(thread: Thread, words: str, most: int) -> str:
+    """The lines, those of facts first, as many as fit into `most` tokens by the general estimate; blank where nothing
+    is known. `words` are those of the page."""
     facts = await known_facts.known(thread, words)
     proposals = await in_database(lambda: list(standing_proposals(thread).select_related("owner")[:PROPOSALS_MAX]))
     lines = known_facts.lines(facts)
     lines += fact_lines.within(map(line, proposals), LINES_MAX_CHARS)
+    taken = list(accumulate(estimate_tokens(f"{one}\n") for one in (HEADING, *lines)))
+    lines = lines[: bisect_right(taken, most) - 1] if taken[0] <= most else []
     return "\n".join([HEADING, *lines]) if lines else ""
 
 

@@ -11,8 +11,8 @@ from llm.catalog import Model
 from llm.models import ModelCall, RequestHeader
 from maxclaw import clock
 from memory import backlog
-from memory.backlog import Page
-from shadow import choosing, cursors, triggers
+from memory.backlog import BacklogRow, Page
+from shadow import choosing, cursors, room, triggers
 from shadow.choosing import PrefixFacts
 from shadow.models import ShadowRun
 from threads.models import Generation, Message, Thread
@@ -26,6 +26,7 @@ ROWS_READ = 400
 @dataclass(frozen=True)
 class Material:
     """One page of one generation, for one model. `call` and `answer` are the prefix of a hot run, None of a cold one.
+    `known_tokens`: what is left of the model's window for what memory knows, by the general estimate.
     `seen` is the conversation's newest message: what came later was said meanwhile. `facts` holds the fingerprints of
     the owner's facts by id: one that is gone later was forgotten meanwhile."""
 
@@ -37,6 +38,7 @@ class Material:
     call: ModelCall | None
     answer: Message | None
     seen: int
+    known_tokens: int
     facts: dict[int, str] = field(default_factory=dict)
 
 
@@ -51,29 +53,36 @@ def gather(thread_id: int) -> Material | None:
     if generation is None:
         return None
     seen = Message.objects.filter(thread=thread).order_by("-pk").values_list("pk", flat=True).first() or 0
-    page = next_page(thread, generation)
-    if page is None:
+    rows = _unread_rows(thread, generation)
+    if not rows:
         return None
     call = prefix.newest_complete(generation)
     answer = None if call is None else _answer(call, generation)
-    cold = _why_cold(thread, generation, call, answer)
-    if cold is None and call is not None:
-        model = catalog.load_catalog().models[call.model]
-        return Material(thread, generation, page, model, None, call, answer, seen)
+    model = None if call is None else catalog.load_catalog().models.get(call.model)
+    if call is not None and answer is not None and model is not None:
+        left = room.behind(call, answer, generation, model)
+        page = room.first_page(rows, left)
+        cold = _why_cold(thread, generation, call, answer, page_fits=room.fits(page, left))
+        if cold is None:
+            return Material(thread, generation, page, model, None, call, answer, seen, left - page.tokens)
+    else:
+        cold = _why_cold(thread, generation, call, answer, page_fits=False)
     model = router.candidates(catalog.LIGHT, thread.category)[0]
-    return Material(thread, generation, page, model, cold, None, None, seen)
+    left = room.alone(generation, model)
+    page = room.first_page(rows, left)
+    return Material(thread, generation, page, model, cold, None, None, seen, left - page.tokens)
 
 
-def next_page(thread: Thread, generation: Generation) -> Page | None:
-    """The first unread rows of a generation, up to one page."""
+def _unread_rows(thread: Thread, generation: Generation) -> list[BacklogRow]:
+    """The first unread rows of a generation, more than a page holds."""
     ids = list(cursors.unread_of(generation).order_by("pk").values_list("pk", flat=True)[:ROWS_READ])
-    return next(backlog.pages(backlog.rows_of(Message.objects.filter(pk__in=ids), thread.owner.zone)), None)
+    return backlog.rows_of(Message.objects.filter(pk__in=ids), thread.owner.zone)
 
 
 def _why_cold(
-    thread: Thread, generation: Generation, call: ModelCall | None, answer: Message | None
+    thread: Thread, generation: Generation, call: ModelCall | None, answer: Message | None, *, page_fits: bool
 ) -> ShadowRun.PathReason | None:
-    facts = None if call is None else facts_of(thread, generation, call, answer)
+    facts = None if call is None else facts_of(thread, generation, call, answer, page_fits=page_fits)
     if facts is None and _was_asked(generation):
         return choosing.Reason.INCOMPLETE_ANSWER
     reason = choosing.why_cold(facts, clock.now())
@@ -86,7 +95,9 @@ def _why_cold(
     return choosing.why_cold(replace(facts, digest_holds=not sentence), clock.now())
 
 
-def facts_of(thread: Thread, generation: Generation, call: ModelCall, answer: Message | None) -> PrefixFacts:
+def facts_of(
+    thread: Thread, generation: Generation, call: ModelCall, answer: Message | None, *, page_fits: bool
+) -> PrefixFacts:
     """What is known of a prefix, its digest not yet looked at."""
     model = catalog.load_catalog().models.get(call.model)
     read, written = call.cache_read_tokens, (call.cache_write_5m_tokens, call.cache_write_1h_tokens)
@@ -99,6 +110,7 @@ def facts_of(thread: Thread, generation: Generation, call: ModelCall, answer: Me
         model_unchanged=model is not None and thread.model in ("", call.model) and speaks_to(call.header, model),
         model_may_read=model is not None and model.reads(thread.category),
         has_tool=SHADOW_TOOL in [tool["name"] for tool in json.loads(call.header.text).get("tools", [])],
+        page_fits=page_fits,
         digest_holds=True,
     )
 

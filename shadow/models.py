@@ -115,6 +115,7 @@ class WhyCold(models.TextChoices):
     TOOL_MISSING = "tool-missing", _("the request had no tool for proposals")
     MODEL_CHANGED = "model-changed", _("model, effort or thinking changed")
     CATEGORY_CHANGED = "category-changed", _("the model may not read this category")
+    NO_ROOM = "no-room", _("the model's window has no room for a page")
     DIGEST_DIFFERS = "digest-differs", _("the record gives another request than was sent")
 
 

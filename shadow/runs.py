@@ -74,7 +74,7 @@ async def perform(run_id: int, spent: dict[int, datetime] | None = None) -> bool
         async with asyncio.timeout(attempts.RUN_SECONDS):
             # Before the page's words go to be embedded.
             await in_database(asking.check_level, made_of)
-            known_already = await known.rendered(made_of.thread, made_of.page.words)
+            known_already = await known.rendered(made_of.thread, made_of.page.words, made_of.known_tokens)
             asked = question.text(made_of.generation, made_of.page, known_already)
             answer = await asking.answer_of(run, made_of, asked)
         await in_database(finish, run, made_of, answer)

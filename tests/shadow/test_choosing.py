@@ -3,6 +3,7 @@
 import json
 from dataclasses import replace
 from datetime import timedelta
+from itertools import accumulate
 
 import pytest
 
@@ -11,16 +12,18 @@ from agent.policy import SHADOW_TOOL
 from agent.preparation import choose_models
 from llm import catalog
 from llm.emulator.client import text
+from llm.estimates import estimate_tokens
 from llm.models import ModelCall
 from llm.wire import canonical, remember_header
 from maxclaw import clock
-from shadow import cursors, material, triggers
+from memory import backlog
+from shadow import cursors, material, room, triggers
 from shadow.choosing import PrefixFacts, Reason, why_cold
 from shadow.models import ShadowRun
 from tests.shadow.playing import LONG, play, shadow
 from tests.threads.records import exchange, live, thread_of
 from threads import lifecycle
-from threads.models import Generation, Thread
+from threads.models import Generation, Message, Thread
 
 NOW = clock.now()
 WARM = PrefixFacts(
@@ -31,6 +34,7 @@ WARM = PrefixFacts(
     model_unchanged=True,
     model_may_read=True,
     has_tool=True,
+    page_fits=True,
     digest_holds=True,
 )
 
@@ -47,6 +51,7 @@ WARM = PrefixFacts(
         ({"has_tool": False}, Reason.TOOL_MISSING),
         ({"model_unchanged": False}, Reason.MODEL_CHANGED),
         ({"model_may_read": False}, Reason.CATEGORY_CHANGED),
+        ({"page_fits": False}, Reason.NO_ROOM),
         ({"digest_holds": False}, Reason.DIGEST_DIFFERS),
     ],
 )
@@ -150,6 +155,50 @@ def test_the_records_say_the_same(warm, settings, tmp_path, caplog):
     assert reason() == Reason.INCOMPLETE_ANSWER
     calls.delete()
     assert reason() == Reason.NO_PREFIX
+
+
+@pytest.mark.django_db(transaction=True)
+def test_prefix_page_and_answer_fit_into_the_models_window_or_it_is_asked_cold(warm, settings, tmp_path, monkeypatch):
+    monkeypatch.setattr(room, "ratio", lambda _model: 1.0)
+    for number in range(12):
+        exchange(warm, f"Number {number}. {LONG}", "Noted.")
+    call = ModelCall.objects.get(generation_id=live(warm).pk)
+    answer = Message.objects.get(pk=call.answer_message_id)
+    whole = material.gather(warm.pk)
+    assert whole.why_cold is None and whole.page.tokens > 10_000
+    sums = list(accumulate(estimate_tokens(backlog.rendered(row)) for row in whole.page.rows))
+    assert whole.page.tokens == sums[-1]
+    # What lies beside the page: the window less what is left of it.
+    big = whole.model.context_window - room.behind(call, answer, whole.generation, whole.model)
+
+    def gathered(left):
+        file = tmp_path / f"{left}.toml"
+        file.write_text(f"[models.emulator-main]\ncontext_window = {big + left}\ncontext_budget = 1_000\n")
+        settings.MAXCLAW_CATALOG = str(file)
+        return material.gather(warm.pk)
+
+    table = [
+        (sums[0] - 1, Reason.NO_ROOM, len(sums)),
+        (sums[0], None, 1),
+        (sums[9] - 1, None, 9),
+        (sums[9], None, 10),
+        (sums[-1], None, len(sums)),
+    ]
+    for page, reason, rows in table:
+        made_of = gathered(page + room.KNOWN_TOKENS)
+        assert (made_of.why_cold, len(made_of.page.rows)) == (reason, rows)
+        if reason is None:
+            assert made_of.known_tokens == page + room.KNOWN_TOKENS - made_of.page.tokens
+    # A light model's window too, and what memory knows takes no more than what is left.
+    file = tmp_path / "light.toml"
+    window = "context_window = 12_000\noutput_limit = 6_000\ncontext_budget = 1_000\n"
+    file.write_text(f"[models.emulator-light]\n{window}")
+    settings.MAXCLAW_CATALOG = str(file)
+    ModelCall.objects.all().delete()
+    cold = material.gather(warm.pk)
+    assert (cold.why_cold, cold.model.name) == (Reason.NO_PREFIX, "emulator-light")
+    assert 0 < len(cold.page.rows) < len(whole.page.rows)
+    assert cold.page.tokens + cold.known_tokens == room.alone(cold.generation, cold.model)
 
 
 @pytest.mark.django_db(transaction=True)

@@ -3,12 +3,14 @@
 import json
 
 import pytest
+from asgiref.sync import async_to_sync
 from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from accounts import erasing
 from agent.policy import SHADOW_TOOL
 from llm.emulator.client import raw_tool_use
+from llm.estimates import estimate_tokens
 from memory import fact_embedding
 from memory.models import Fact
 from shadow import admin_review, cursors, known, proposals, question
@@ -210,6 +212,11 @@ def test_the_question_ends_with_what_is_known_to_this_conversation(emulator, ali
         f"p:{earlier.pk}",
     ]
     assert f"f:{hidden.pk}" not in asked
+    # Where the model's window has little room left, the first lines stay.
+    size = estimate_tokens(known.HEADING + after.split("f:")[1]) + 5
+    for most, lines in ((size, 1), (20, 0)):
+        fitting = async_to_sync(known.rendered)(thread, said.text, most)
+        assert fitting.count("\n") == lines and (f"\nf:{own.pk}" in fitting) is bool(lines)
     assert question.instruction() in asked
     proposal = ShadowFactProposal.objects.latest("pk")
     assert (proposal.validation_error, proposal.replaces_fact_id) == ("", own.pk)
