@@ -7,7 +7,8 @@ from typing import Any
 from asgiref.sync import async_to_sync
 from django.contrib import messages
 from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed, QueryDict
 from django.template.response import TemplateResponse
 from django.utils.functional import Promise
 from django.utils.translation import gettext, pgettext
@@ -29,7 +30,8 @@ from threads.models import Generation
 from threads.private_reading import may_read
 
 PERIODS = (DAYS, 30, 90)
-PAIRS_SHOWN = 100
+# Pairs on one page of a measure.
+PAIRS_SHOWN = 200
 FORMATS = {
     "json": (comparison_output.to_json, "application/json"),
     "csv": (comparison_output.to_csv, "text/csv; charset=utf-8"),
@@ -72,11 +74,7 @@ def comparison_view(console: Any, request: HttpRequest) -> HttpResponse:
         "periods": PERIODS,
         "disclaimers": DISCLAIMERS,
         "charts": charts(found),
-        "measures": [
-            {"id": name, "label": label, "matched": matched, "pairs": matched.pairs[:PAIRS_SHOWN]}
-            for name, label, matched in measures(found)
-        ],
-        "pairs_shown": PAIRS_SHOWN,
+        "measures": [_with_pairs(request, *measure) for measure in measures(found)],
         "examined": [
             (PATHS.get(reader, _("shadow")), way_name(way), row)
             for reader, ways in found.examined.items()
@@ -100,7 +98,7 @@ def pair_view(console: Any, request: HttpRequest) -> HttpResponse:
     reader = staff_of(request)
     if not console.has_view_permission(request) or not may_read(reader):
         raise PermissionDenied
-    fact_id, proposal_id = (request.POST.get(name, "") for name in ("steward", "shadow"))
+    fact_id, _between, proposal_id = request.POST.get("pair", "").partition(" ")
     fact = Fact.objects.filter(pk=_number(fact_id, "f:")).defer("embedding").first()
     proposal = ShadowFactProposal.objects.filter(pk=_number(proposal_id, "p:")).first()
     if fact is None or proposal is None or fact.owner_id != proposal.owner_id:
@@ -110,11 +108,32 @@ def pair_view(console: Any, request: HttpRequest) -> HttpResponse:
         **console.admin_site.each_context(request),
         "title": _("Private text"),
         "opts": console.opts,
+        "back": QueryDict(request.POST.get("back", "")).urlencode(),
         "fact": words_of([fact])[0],
         "fact_proofs": read_proofs(reader, fact.owner_id, evidence_of(fact)),
         **read_proposal(reader, proposal.pk),
     }
     return TemplateResponse(request, "admin/console/pair.html", context)
+
+
+def _with_pairs(request: HttpRequest, name: str, label: str, matched: Matched) -> dict[str, Any]:
+    """A measure with one page of its pairs, the one that the address names. What a model was paid for to pair is gone
+    with the page that shows it, so that page holds all."""
+    pages = Paginator(matched.pairs, PAIRS_SHOWN if request.method == "GET" else max(len(matched.pairs), 1))
+    page = pages.get_page(request.GET.get(name))
+    numbers = [
+        (number, "" if number == pages.ELLIPSIS else _with(request.GET, name, number))
+        for number in pages.get_elided_page_range(page.number)
+    ]
+    opened = name in request.GET
+    return {"id": name, "label": label, "matched": matched, "page": page, "numbers": numbers, "open": opened}
+
+
+def _with(query: QueryDict, name: str, value: object) -> str:
+    """The query of an address with one value set."""
+    changed = query.copy()
+    changed[name] = str(value)
+    return changed.urlencode()
 
 
 def measures(found: Report) -> list[tuple[str, str, Matched]]:

@@ -68,7 +68,7 @@ def report(window: Window) -> Report:
         exact=comparison.exact(rows.steward, rows.shadow),
         evidence=comparison.by_evidence(rows.steward, rows.shadow),
         semantic=None,
-        planned_calls=len(pairing.planned(rows.steward, rows.shadow)),
+        planned_calls=len(pairing.planned(comparison.groups(rows.steward, rows.shadow))),
         examined={
             reader: {way: comparison.examined(times) for way, times in ways.items()}
             for reader, ways in rows.examined.items()

@@ -4,7 +4,7 @@ Its calls stand in the ledger under a purpose of their own, at most so many for 
 budget, and never within the transaction that read the rows.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
 from agent.registry import Tool, ToolOutput
@@ -65,9 +65,9 @@ class Judged:
     unjudged: list[str] = field(default_factory=list)
 
 
-def planned(steward: Sequence[Item], shadow: Sequence[Item]) -> list[Group]:
-    """The questions that `judge` would ask, one for each piece: what a dry run tells."""
-    return [piece for group in comparison.groups(steward, shadow) for piece in comparison.pieces(group)]
+def planned(groups: Iterable[Group]) -> list[Group]:
+    """The questions that `judge` asks of some groups, one for each piece: what a dry run tells."""
+    return [piece for group in groups for piece in comparison.pieces(group)]
 
 
 async def judge(steward: Sequence[Item], shadow: Sequence[Item], *, most_calls: int = CALLS_MAX) -> Judged:
@@ -75,8 +75,9 @@ async def judge(steward: Sequence[Item], shadow: Sequence[Item], *, most_calls: 
 
     Raises PairingRefused when an answer names what was not shown, or cannot be read.
     """
-    found = Judged([group for group in comparison.groups(steward, shadow) if not (group.steward and group.shadow)])
-    for number, planned_piece in enumerate(planned(steward, shadow)):
+    groups = comparison.groups(steward, shadow)
+    found = Judged([group for group in groups if not (group.steward and group.shadow)])
+    for number, planned_piece in enumerate(planned(groups)):
         if number >= most_calls:
             found.unjudged.append("most-calls")
             continue

@@ -1,6 +1,8 @@
 """Shadows in the console: what is private is read by a permission of its own, and noted."""
 
+import html
 import json
+import re
 
 import pytest
 from django.contrib.auth.models import Permission
@@ -10,6 +12,7 @@ from accounts.models import User
 from llm.emulator.client import tool_use
 from llm.models import ModelCall
 from maxclaw import clock
+from shadow import admin_comparison
 from shadow.models import ProposalReview
 from tests.memory.facts import fact_row
 from tests.shadow.records import proposal_row, run_row
@@ -50,7 +53,7 @@ def test_the_list_of_runs_says_why_one_waits_or_came_to_nothing(client, said):
 def test_a_pair_shows_its_words_to_those_who_may_read_them_and_each_part_is_noted(client, alice, bob, said):
     fact, proposal = fact_row(alice, said, "Prefers tea."), proposal_row(said, "Likes tea.")
     theirs = proposal_row(say(thread_of(bob), "user", "I prefer milk."), "Likes milk.")
-    pair = {"steward": f"f:{fact.pk}", "shadow": f"p:{proposal.pk}"}
+    pair = {"pair": f"f:{fact.pk} p:{proposal.pk}"}
     person = helper(client, "view_shadowrun")
     page = client.get(reverse(COMPARISON)).content.decode()
     assert "Prefers tea" not in page and "Likes tea" not in page and "Pair by meaning" not in page
@@ -59,8 +62,8 @@ def test_a_pair_shows_its_words_to_those_who_may_read_them_and_each_part_is_note
     assert not PrivateReading.objects.exists() and not ModelCall.objects.exists()
     person.user_permissions.add(Permission.objects.get(codename="read_private"))
     assert client.get(reverse(PAIR), pair).status_code == 405
-    for wrong in (pair | {"shadow": f"p:{theirs.pk}"}, pair | {"steward": "f:0"}, pair | {"steward": "p:1"}):
-        assert client.post(reverse(PAIR), wrong).status_code == 404
+    for wrong in (f"f:{fact.pk} p:{theirs.pk}", f"f:0 p:{proposal.pk}", f"p:1 p:{proposal.pk}", f"f:{fact.pk}", ""):
+        assert client.post(reverse(PAIR), {"pair": wrong}).status_code == 404
     shown = client.post(reverse(PAIR), pair).content.decode()
     assert "Prefers tea." in shown and "Likes tea." in shown and "I prefer tea." in shown
     noted = set(PrivateReading.objects.values_list("what", "owner", "first_id"))
@@ -69,6 +72,24 @@ def test_a_pair_shows_its_words_to_those_who_may_read_them_and_each_part_is_note
         ("proposal", alice.pk, proposal.pk),
         ("conversation", alice.pk, said.pk),
     }
+
+
+def test_each_pair_of_the_report_can_be_reached(client, monkeypatch, alice, said):
+    monkeypatch.setattr(admin_comparison, "PAIRS_SHOWN", 4)
+    run = run_row(said.thread)
+    facts = [fact_row(alice, said, f"Fact {number}.") for number in range(2)]
+    proposals = [proposal_row(said, f"Proposal {number}.", run=run, position=number) for number in range(5)]
+    helper(client, "view_shadowrun", "read_private")
+    listed = []
+    for page in (1, 2, 3):
+        shown = client.get(reverse(COMPARISON), {"days": 30, "evidence": page})
+        content = shown.content.decode()
+        assert all(f"?days=30&amp;evidence={other}#evidence" in content for other in (1, 2, 3))
+        listed += re.findall(r'name="pair" value="(f:\d+ p:\d+)"', content)
+        back = re.search(r'name="back" value="([^"]+)"', content).group(1)
+    assert listed == [f"f:{fact.pk} p:{proposal.pk}" for fact in facts for proposal in proposals]
+    opened = client.post(reverse(PAIR), {"pair": listed[-1], "back": html.unescape(back)}).content.decode()
+    assert f"{reverse(COMPARISON)}?days=30&amp;evidence=3" in opened and "Proposal 4." in opened
 
 
 def test_verdicts_need_their_permission_and_the_newest_one_stands(client, said):
