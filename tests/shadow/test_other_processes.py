@@ -14,6 +14,7 @@ from django.conf import settings as project
 from agent import sending
 from llm.emulator.client import text, thinking, tool_use
 from llm.models import ModelCall
+from memory.fact_rows import lock_facts
 from shadow import cursors, triggers
 from shadow.models import ShadowFactProposal, ShadowRun
 from tests.agent.test_cached_prefix import check_each_extends_the_one_before
@@ -22,6 +23,7 @@ from tests.agent.world import database_url
 from tests.maxclaw.running import ROOT, wait_until
 from tests.shadow.playing import LONG, item, proposes
 from tests.shadow.test_wire import check_follows
+from tests.threads.transactions import Elsewhere, wait_until_blocked
 from threads.lifecycle import create_thread
 from threads.models import Message, Thread
 
@@ -69,14 +71,15 @@ def test_a_question_follows_turns_of_processes_that_are_gone_and_words_elsewhere
     turn_process,  # noqa: F811
 ):
     cursors.initialize()
-    first, second = (create_thread(alice) for _number in range(2))
+    first, second, third = (create_thread(alice) for _number in range(3))
     look = tool_use("message_history_read", {"channel": first.channel})
     emulator.answer(thinking("Two looks."), text("Looking."), look, look)
     emulator.answer(thinking("Seen."), text("Seen both."))
     said_in_another_process(turn_process, (first, f"I prefer tea. {LONG}", "idle"))
     emulator.answer(thinking("Green or black?"), tool_use("ask_user_question", {"question": "Which?"}), look)
-    said_in_another_process(turn_process, (first, "Which tea is it?", "waiting"), (second, LONG, "idle"))
-    *earlier, _second = emulator.requests(path="/v1/messages")
+    others = [(second, LONG, "idle"), (third, f"I prefer tea. {LONG}", "idle")]
+    said_in_another_process(turn_process, (first, "Which tea is it?", "waiting"), *others)
+    *earlier, _second, _third = emulator.requests(path="/v1/messages")
     check_each_extends_the_one_before(earlier)
     # The card made it due, and nobody is there who could ask.
     assert [(run.thread, run.status, run.reason) for run in ShadowRun.objects.all()] == [
@@ -106,8 +109,23 @@ def test_a_question_follows_turns_of_processes_that_are_gone_and_words_elsewhere
         assert (run.status, run.error) == ("cancelled", "interrupted-by-max")
         # Nobody releases the held answer: the request itself is aborted.
         wait_until(ModelCall.objects.filter(pk=run.call, outcome="interrupted").exists, what="the request's end")
-    assert emulator.state()["held"] == []
-    assert not ShadowFactProposal.objects.filter(thread=second).exists()
+        assert emulator.state()["held"] == []
+
+        # Words between the answer and the commit, which waits for facts that somebody else writes.
+        proposes(emulator, item(Message.objects.get(thread=third, role="user").pk))
+        writing = Elsewhere(lambda: lock_facts(alice.pk))
+        writing.began.wait(20)
+        triggers.trigger(third.pk, "waiting-max")
+        wait_until_blocked()
+        run = ShadowRun.objects.get(thread=third)
+        assert (run.status, ModelCall.objects.get(pk=run.call).outcome) == ("running", "complete")
+        sending.send(alice, third.channel, "One thing more.", client_key="late")
+        run.refresh_from_db()
+        assert (run.status, run.error) == ("cancelled", "interrupted-by-max")
+        writing.finish()
+    run.refresh_from_db()
+    assert (run.status, run.error) == ("cancelled", "interrupted-by-max")
+    assert not ShadowFactProposal.objects.filter(thread__in=[second, third]).exists()
 
 
 def blocks_of(request, kind):
