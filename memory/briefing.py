@@ -101,8 +101,8 @@ def _near(viewer: Viewer, compared: Mapping[str, Compared]) -> list[FactHit]:
     hits = [
         hit
         for model, one in compared.items()
-        for hit in nearest(facts, model, one.vectors, one.thresholds.briefing, CANDIDATES_MAX, mark=True)
-        if hit.standing is not None and hit.standing >= 0 and not hit.stale
+        for hit in nearest(facts, model, one.vectors, one.thresholds.briefing, CANDIDATES_MAX, fresh=True)
+        if hit.standing is not None and hit.standing >= 0
     ]
     return sorted(hits, key=order)[:CANDIDATES_MAX]
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from django.db.models import BooleanField, Case, ExpressionWrapper, F, OuterRef, QuerySet, Value, When
+from django.db.models import Case, F, OuterRef, QuerySet, Value, When
 from django.db.models.functions import Least
 from pgvector.django import CosineDistance
 
@@ -21,7 +21,7 @@ from maxclaw.database_threads import in_database
 from memory import fact_rows
 from memory.models import Fact
 from memory.query_vectors import Compared, QueryVectors
-from memory.standing import fresh, in_sight, stale_facts
+from memory.standing import fresh_facts, in_sight, stale_facts
 from threads import lexical
 from threads.visibility import Viewer
 
@@ -109,21 +109,21 @@ def found(viewer: Viewer, query: str, compared: Mapping[str, Compared], *, every
 
 
 def nearest(
-    facts: QuerySet[Fact], model: str, vectors: Vectors, least: float, count: int, *, mark: bool = False
+    facts: QuerySet[Fact], model: str, vectors: Vectors, least: float, count: int, *, fresh: bool = False
 ) -> list[FactHit]:
     """The facts with the greatest standing above the cosine `least` to the nearest of some vectors, best first: those
-    below it too, if there are not so many. An exact scan. With `mark` those that are stale are marked."""
+    below it too, if there are not so many. An exact scan. With `fresh`, of these only those that are not stale."""
     distances = [CosineDistance("embedding", vector) for vector in vectors]
     distance = distances[0] if len(distances) == 1 else Least(*distances)
     head_start = Case(When(tone=Fact.Tone.DECISION, then=Value(DECISION_HEAD_START * (1 - least))), default=Value(0.0))
-    scanned = shown(facts.filter(embedding_model=model)).annotate(distance=distance)
-    if mark:
-        # Looked up for the few that are returned, not for all that are scanned.
-        scanned = scanned.annotate(fresh=ExpressionWrapper(fresh(), BooleanField()))
-    return [
-        hit_of(fact, (1 - least - vars(fact)["distance"]) / (1 - least), stale=not vars(fact).get("fresh", True))
-        for fact in scanned.order_by(F("distance") - head_start, "-pk")[:count]
-    ]
+    rank = (F("distance") - head_start, "-pk")
+    asked = facts.filter(embedding_model=model)
+    if fresh:
+        # A query around a query: what proves a fact is looked up for so many and not for all, nor is all evidence read.
+        few = asked.annotate(distance=distance).order_by(*rank).values("pk")[:count]
+        asked = fresh_facts(Fact.objects.filter(pk__in=few))
+    ranked = shown(asked).annotate(distance=distance).order_by(*rank)
+    return [hit_of(fact, (1 - least - vars(fact)["distance"]) / (1 - least)) for fact in ranked[:count]]
 
 
 def marked(hits: Sequence[FactHit]) -> list[FactHit]:
@@ -158,8 +158,8 @@ def shown(facts: QuerySet[Fact]) -> QuerySet[Fact]:
     return facts.annotate(time_zone=F("owner__time_zone")).defer("embedding")
 
 
-def hit_of(fact: Fact, standing: float | None = None, *, stale: bool = False) -> FactHit:
-    """A fact (one of `shown`) as it is shown."""
+def hit_of(fact: Fact, standing: float | None = None) -> FactHit:
+    """A fact (one of `shown`) as it is shown, not marked as stale."""
     return FactHit(
         fact_id=fact.pk,
         text=fact.text,
@@ -169,6 +169,6 @@ def hit_of(fact: Fact, standing: float | None = None, *, stale: bool = False) ->
         tone=fact.tone,
         project=fact.project,
         created=local(fact.created, vars(fact)["time_zone"]),
-        stale=stale,
+        stale=False,
         standing=standing,
     )

@@ -53,16 +53,12 @@ def stale_facts(facts: QuerySet[Fact]) -> QuerySet[Fact]:
     )
 
 
-def fresh() -> Q:
-    """Condition of a fact: it is not stale."""
-    return Q(Exists(standing_evidence().filter(fact_id=OuterRef("pk")))) | (
-        Q(legacy=True) & ~Q(Exists(FactEvidence.objects.filter(fact_id=OuterRef("pk"))))
-    )
-
-
 def fresh_facts(facts: QuerySet[Fact]) -> QuerySet[Fact]:
     """Those of some facts that are not stale."""
-    return facts.filter(fresh())
+    return facts.filter(
+        Exists(standing_evidence().filter(fact_id=OuterRef("pk")))
+        | (Q(legacy=True) & ~Exists(FactEvidence.objects.filter(fact_id=OuterRef("pk"))))
+    )
 
 
 def is_stale(fact: Fact) -> bool:

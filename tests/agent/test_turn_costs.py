@@ -13,10 +13,11 @@ from llm.emulator.client import text
 from llm.models import ModelCall, RequestHeader
 from maxclaw import clock
 from maxclaw.database_threads import in_database
-from memory.models import FactUse
+from memory.models import FactEvidence, FactUse
 from tests.agent.world import WAIT_SECONDS, running_world
 from tests.memory.remembered import remember
-from threads.models import Generation
+from tests.threads.records import exchange, thread_of
+from threads.models import Generation, Message
 from threads.signals import thread_settled
 from threads.transcript import NewMessage, append_many, lock_thread, text_block
 
@@ -78,6 +79,11 @@ def test_a_turn_without_tools_takes_at_most_25_statements_the_first_of_a_remembe
 ):
     for number in range(facts):
         remember(alice, f"Alice asks what the moon is about, for the {number}. time.")
+    if facts:
+        rewound, _answer = exchange(thread_of(alice), "I asked about the moon.")
+        Message.objects.filter(pk=rewound.pk).update(left_at_cut=1, left_because="superseded")
+        stale = remember(alice, f"She says: {WORDS}")
+        FactEvidence.objects.create(fact=stale, owner=alice, kind="max-stated", message=rewound)
 
     async def scenario(world, counter):
         await world.ask(await world.new_thread(bob), "Hello")  # the header is stored once for everybody
@@ -87,6 +93,7 @@ def test_a_turn_without_tools_takes_at_most_25_statements_the_first_of_a_remembe
     for statements in play(emulator, scenario):
         assert 10 < len(statements) <= STATEMENTS_MAX, listed(statements)
     assert FactUse.objects.exists() == bool(facts)
+    assert not FactUse.objects.filter(fact__text__startswith="She says").exists(), "it is nearest, and stale"
 
 
 def with_past(thread, rows, header_id):
