@@ -7,6 +7,7 @@ never depends on how much there is to find; what is left out is counted.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from heapq import nlargest
 from itertools import accumulate, islice
 from typing import Self
@@ -25,6 +26,9 @@ from threads.visibility import Viewer
 # As many short rows as have so many bytes together are ranked: reading and taking them apart is what costs.
 SHORT_RANKED_BYTES = 300_000
 LONG_RANKED_MAX = 24
+# A long row seems to hold a word where it holds its runs of three bytes, as nearly every log does of every common word.
+# So many are read, some after others, for what they do hold.
+LONG_READ = (64, 128, 256)
 PASSAGE_SPAN = WINDOW_MAX_CHARS // 2
 FETCHED_AT_ONCE = 12
 
@@ -107,17 +111,12 @@ def _by_words(searched: Range, terms: Terms, known: set[int]) -> _Words:
     if not short and not long:
         return _Words.none()
     population = searched.population()
-    every = [row[1] for row in short] + [row[1] for row in long]
-    holders = [sum(held >> bit & 1 for held in every) for bit in range(len(terms.needles))]
-    weights = [lexical.rarity(population, count) for count in holders]
-
-    def telling(row: Sequence[int]) -> tuple[float, int]:
-        return sum(weight for bit, weight in enumerate(weights) if row[1] >> bit & 1), row[0]
-
-    short.sort(key=telling, reverse=True)
+    long_held, all_read = _held_by_long(searched, terms.needles, long, _weights(terms, population, [*short, *long]))
+    weights = _weights(terms, population, [*short, *long_held])
+    short.sort(key=partial(_telling, weights), reverse=True)
     bytes_up_to = accumulate(size for _id, _held, size in short)
     best = [row[0] for row, size in zip(short, bytes_up_to, strict=True) if size <= SHORT_RANKED_BYTES]
-    best += [id for id, _held in nlargest(LONG_RANKED_MAX, long, key=telling)]
+    best += [row[0] for row in nlargest(LONG_RANKED_MAX, long_held, key=partial(_telling, weights))]
     places: dict[int, tuple[int, int]] = {}
     passages: dict[int, str] = {}
     for id, text in searched.texts(best).items():
@@ -131,13 +130,42 @@ def _by_words(searched: Range, terms: Terms, known: set[int]) -> _Words:
         for id in having:
             scores[id] = scores.get(id, 0.0) + lexical.rarity(population, len(having))
     ranked = sorted(passages, key=lambda id: (scores.get(id, 0.0), id), reverse=True)
-    read = set(best)
     return _Words(
         places={id: places[id] for id in ranked},
-        count=len(passages) + sum(1 for id, _held, _size in short if id not in read),
-        complete=found.complete and len(long) <= LONG_RANKED_MAX,
+        count=len(short) + len(long_held),
+        complete=found.complete and all_read,
         weights=weights,
     )
+
+
+def _held_by_long(
+    searched: Range, needles: Sequence[str], seeming: Sequence[tuple[int, int]], weights: Sequence[float]
+) -> tuple[list[tuple[int, int]], bool]:
+    """What long rows hold of the needles that they seem to hold, those left out that hold none, and whether all were
+    read: the most telling are read first, until no other can come before the LONG_RANKED_MAX best."""
+    unread = sorted(seeming, key=partial(_telling, weights), reverse=True)
+    held: list[tuple[int, int]] = []
+    for count in LONG_READ:
+        found = searched.held([id for id, _bits in unread[:count]], needles)
+        held += [(id, bits) for id, bits in found.items() if bits]
+        unread = unread[count:]
+        if not unread:
+            break
+        best_unread = _telling(weights, unread[0])
+        if sum(1 for row in held if _telling(weights, row) > best_unread) >= LONG_RANKED_MAX:
+            break
+    return held, not unread
+
+
+def _weights(terms: Terms, population: int, rows: Sequence[Sequence[int]]) -> list[float]:
+    """What each needle weighs, by how many of the rows hold it."""
+    holders = (sum(row[1] >> bit & 1 for row in rows) for bit in range(len(terms.needles)))
+    return [lexical.rarity(population, count) for count in holders]
+
+
+def _telling(weights: Sequence[float], row: Sequence[int]) -> tuple[float, int]:
+    """How much the needles say that a row (id, bits, …) holds; of equals the newest says most."""
+    return sum(weight for bit, weight in enumerate(weights) if row[1] >> bit & 1), row[0]
 
 
 def _matches(text: str, needles: Sequence[str], weights: Sequence[float]) -> list[tuple[int, int, float]]:

@@ -5,7 +5,7 @@ that was rewound (unless a copy of it lives on), that no model sees, that the fr
 words up again, or that is a copy of a row in the range: the original is shown.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import reduce
@@ -61,7 +61,7 @@ class Found:
 @dataclass(frozen=True)
 class Matched:
     """(id, bits of the needles that it holds), bit n for needle n, newest first, of `short` texts with their length in
-    bytes. Of `long` ones it is known only that they may hold them, and be shown. Not `complete`: there may be more."""
+    bytes. `long` ones are shown and may hold them: `Range.held` tells. Not `complete`: there may be more."""
 
     short: list[tuple[int, int, int]]
     long: list[tuple[int, int]]
@@ -131,6 +131,12 @@ class Range:
                     long[id] = long.get(id, 0) | 1 << bit
         return Matched(short, list(long.items()), complete)
 
+    def held(self, ids: Sequence[int], needles: Sequence[str]) -> dict[int, int]:
+        """Bits of the folded needles that rows which are shown hold, by id: those of long rows that may hold them are
+        read, because every run of three bytes of a word stands in many a long text without it."""
+        named = {f"n{number}": needle for number, needle in enumerate(needles)}
+        return dict(self._read(statements.long_holding(len(needles)), self.spans[0], ids=list(ids), **named))
+
     def texts(self, ids: Sequence[int]) -> dict[int, str]:
         """The folded text of those rows among `ids` that are shown, by id."""
         return dict(self._read(statements.FOLDED_TEXTS, self.spans[0], ids=list(ids)))
@@ -175,14 +181,11 @@ class Range:
     def _long_holding(self, span: Span, needle: str) -> tuple[list[Any], bool]:
         """Long rows that hold a needle and are shown, newest first, and whether all of them were read."""
         candidates = self._candidates(statements.CANDIDATES, span, [needle], LAST_ROW)[0]
-        rows: list[Any] = []
-        first, step = 0, RECHECKED_FIRST if len(candidates) > RECHECKED_ALL else RECHECKED_ALL
-        while first < len(candidates):
-            rows += self._read(statements.SOME_HOLDING, span, needle=needle, ids=candidates[first : first + step])
-            first, step = first + step, step * 2
-            if len(rows) >= LONG_WANTED:
-                break
-        return rows, first >= len(candidates)
+
+        def holding(ids: Sequence[int]) -> list[Any]:
+            return self._read(statements.SOME_HOLDING, span, needle=needle, ids=ids)
+
+        return _read_until(LONG_WANTED, candidates, holding)
 
     def _candidates(self, statement: str, span: Span, needles: Sequence[str], limit: int) -> list[list[int]]:
         """For each needle, ids of the indexed rows that may hold it, newest first, at most so many."""
@@ -198,28 +201,49 @@ class Range:
 
 
 def holding_anywhere(viewer: Viewer, needle: str) -> Found:
-    """The rows that hold a folded needle in all conversations that a viewer may see: at most COUNT_MAX short ones and
-    COUNT_MAX among CANDIDATES_MAX long ones that may. Copies of rows among them are left out. Within a transaction."""
+    """The rows that hold a folded needle in all conversations that a viewer may see: COUNT_MAX short ones, and long
+    ones until there are COUNT_MAX. Which rows may be shown is asked before any limit, so that the others take no place
+    of theirs. Copies of rows among them are left out. Within a transaction."""
     seen = Message.objects.filter(standing(), SAYS_NEW_WORDS, message_filter(viewer), owner_id=viewer.owner_id)
-    holding = seen.filter(thread__deleted__isnull=True).extra(
-        where=["strpos(threads_message.search_text, %s) > 0"], params=[needle]
-    )
-    short = holding.extra(where=["octet_length(threads_message.search_text) <= 2000"])
-    grams = [message_grams.array(message_grams.grams_of_needle(needle))]
-    asked: dict[str, Any] = {"grams": grams, "owner": viewer.owner_id, "upto": LAST_ROW, "limit": CANDIDATES_MAX + 1}
+    seen = seen.filter(thread__deleted__isnull=True).order_by("-pk")
+    asked: dict[str, Any] = {
+        "grams": [message_grams.array(message_grams.grams_of_needle(needle))],
+        "owner": viewer.owner_id,
+        "upto": LAST_ROW,
+        "limit": LAST_ROW,
+    }
     with connection.cursor() as cursor:
         cursor.execute(statements.BY_GRAM_INDEX)
         cursor.execute(statements.CANDIDATES, asked)
         candidates = [row[1] for row in cursor.fetchall()]
         cursor.execute(statements.AS_USUAL)
-    found: dict[int, int | None] = {}
-    complete = len(candidates) <= CANDIDATES_MAX
-    for rows in (short, holding.filter(pk__in=candidates[:CANDIDATES_MAX])):
-        newest = list(rows.order_by("-pk").values_list("pk", "copied_from_id")[: COUNT_MAX + 1])
-        complete = complete and len(newest) <= COUNT_MAX
-        found |= dict(newest[:COUNT_MAX])
+
+    def holding(rows: QuerySet[Message]) -> QuerySet[Message, tuple[int, int | None]]:
+        held = rows.extra(where=["strpos(threads_message.search_text, %s) > 0"], params=[needle])
+        return held.values_list("pk", "copied_from_id")
+
+    def long_holding(ids: Sequence[int]) -> list[tuple[int, int | None]]:
+        # By themselves, so that no long text is read that is not shown.
+        shown = list(seen.filter(pk__in=ids).values_list("pk", flat=True))
+        return list(holding(seen.filter(pk__in=shown)))
+
+    short = list(holding(seen.extra(where=["octet_length(threads_message.search_text) <= 2000"]))[: COUNT_MAX + 1])
+    long, all_read = _read_until(COUNT_MAX, candidates, long_holding)
+    found = dict([*short[:COUNT_MAX], *long])
     ids = [pk for pk, original in found.items() if original not in found]
-    return Found(sorted(ids, reverse=True), complete)
+    return Found(sorted(ids, reverse=True), all_read and len(short) <= COUNT_MAX)
+
+
+def _read_until(
+    wanted: int, candidates: Sequence[int], read: Callable[[Sequence[int]], list[Any]]
+) -> tuple[list[Any], bool]:
+    """What `read` makes of some candidates after others until it made as many as wanted, and whether all were read."""
+    rows: list[Any] = []
+    first, step = 0, RECHECKED_FIRST if len(candidates) > RECHECKED_ALL else RECHECKED_ALL
+    while first < len(candidates) and len(rows) < wanted:
+        rows += read(candidates[first : first + step])
+        first, step = first + step, step * 2
+    return rows, first >= len(candidates)
 
 
 def rows_shown(owner_id: int, ids: Sequence[int]) -> dict[int, SearchRow]:

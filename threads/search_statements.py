@@ -73,6 +73,17 @@ SOME_HOLDING = _of_shown_rows("""
         AND CASE WHEN {shown} THEN strpos(search_text, %(needle)s) > 0 END
     ORDER BY id DESC
 """)
+# The bits of the needles that some long rows of the range hold. Each text is fetched once, however many needles.
+LONG_HOLDING = _of_shown_rows("""
+    SELECT id, {bits}
+    FROM (
+        SELECT id, search_text || '' AS search_text
+        FROM threads_message
+        WHERE id = ANY(%(ids)s) AND thread_id = ANY(%(threads)s) AND owner_id = %(owner)s
+            AND {shown}
+        OFFSET 0
+    ) AS long
+""")
 # The folded text of some rows of the range.
 FOLDED_TEXTS = _of_shown_rows("""
     SELECT id, search_text
@@ -132,6 +143,19 @@ SHOWN = """
 
 def short_holding_any(needles: int) -> str:
     """SHORT_HOLDING_ANY for so many needles, in parameters n0, n1 and so on."""
-    holds = [f"strpos(search_text, %(n{number})s) > 0" for number in range(needles)]
-    bits = " | ".join(f"({each})::int::bigint << {number}" for number, each in enumerate(holds))
-    return SHORT_HOLDING_ANY.format(bits=bits, any=" OR ".join(holds))
+    holds = _holds(needles)
+    return SHORT_HOLDING_ANY.format(bits=_bits(holds), any=" OR ".join(holds))
+
+
+def long_holding(needles: int) -> str:
+    """LONG_HOLDING for so many needles, in parameters n0, n1 and so on."""
+    return LONG_HOLDING.format(bits=_bits(_holds(needles)))
+
+
+def _holds(needles: int) -> list[str]:
+    return [f"strpos(search_text, %(n{number})s) > 0" for number in range(needles)]
+
+
+def _bits(holds: list[str]) -> str:
+    # Both operators bind alike, from left to right.
+    return " | ".join(f"(({each})::int::bigint << {number})" for number, each in enumerate(holds))

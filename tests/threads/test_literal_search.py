@@ -13,6 +13,7 @@ from threads.history import HistoryRefused
 from threads.literal_search import literal_search, literal_search_everywhere
 from threads.literal_windows import LITERAL_MAX_CHARS
 from threads.models import Generation, Message, Thread
+from threads.search_range import Range
 from threads.transcript import NewMessage, append_many, lock_thread, text_block
 from threads.visibility import Level, Viewer
 
@@ -167,6 +168,18 @@ def test_rare_words_count_more_than_common_ones(thread):
     assert ids(search(thread, "aardvark report"))[0] == rare.pk
 
 
+def test_of_each_row_it_is_known_which_words_it_holds(thread):
+    needles = ("harbour", "copper", "vault")
+    held = {bits: " and ".join(word for bit, word in enumerate(needles) if bits >> bit & 1) for bits in range(1, 8)}
+    short = {say(thread, "user", words).pk: bits for bits, words in held.items()}
+    long = {many(thread, 1, words)[0].pk: bits for bits, words in held.items()}
+    searched = Range(Viewer.of_thread(thread), thread)
+    with transaction.atomic():
+        found = searched.holding_any(needles)
+        assert {id: bits for id, bits, _size in found.short} == short
+        assert searched.held([id for id, _bits in found.long], needles) == long
+
+
 def test_the_newest_comes_first_among_equals(thread):
     rows = [say(thread, "user", "about the harbour") for _number in range(4)]
     assert ids(search(thread, "harbour master")) == [row.pk for row in reversed(rows)]
@@ -272,12 +285,11 @@ def test_an_inexact_count_says_that_it_is_one(thread, monkeypatch):
 
 
 def test_long_rows_that_were_not_read_for_single_words_are_mentioned(thread):
-    for number in range(30):
-        result_of_tool(thread, f"copper {number} {'.' * 3_000} harbour")
+    many(thread, 64 + 1, "copper and a harbour")
     result = search(thread, "a harbour of copper")
     assert not result.exact
-    assert result.total < 30
-    assert "More messages may hold these words." in result.text or "At least" in result.text
+    assert result.total == 64
+    assert f"At least {result.left_out} more hits" in result.text
 
 
 def test_nothing_stored_is_told_from_nothing_found(thread):
@@ -288,13 +300,21 @@ def test_nothing_stored_is_told_from_nothing_found(thread):
 
 
 def test_nothing_found_among_those_read_is_not_said_of_all(thread, monkeypatch):
-    monkeypatch.setattr("threads.literal_search.LONG_RANKED_MAX", 2)
+    monkeypatch.setattr("threads.literal_search.LONG_READ", (2,))
     many(thread, 3, "harb rbou bour")  # has every run of three letters of the word, and not the word
     unread = search(thread, "harbour master")
     assert (unread.hits, unread.total, unread.exact) == ([], 0, False)
     assert "not all were read. Narrow the query" in unread.text
     assert "No message holds" not in unread.text
     assert search(thread, "lighthouse keeper").text == "No message holds these words."
+
+
+def test_long_rows_that_only_seem_to_hold_a_word_take_no_place_of_those_that_do(thread):
+    rows = many(thread, 3, "the copper harbour")
+    many(thread, 60, "harb rbou bour copp oppe pper")
+    result = search(thread, "a harbour of copper")
+    assert set(ids(result)) == {row.pk for row in rows}
+    assert (result.total, result.exact) == (3, True)
 
 
 # What is left out
@@ -326,7 +346,7 @@ def test_copies_take_no_place_of_what_they_copy(thread):
     copying.rewind(thread, first, acting_user=thread.owner)
     copying.undo_rewind(thread, acting_user=thread.owner)
     found = search(thread, "copper harbour master")
-    assert found.total == 24  # as many long rows as are ranked
+    assert (found.total, found.exact) == (30, True)
     assert set(ids(found)) <= {row.pk for row in rows}
     only_cold = search(thread, "copper harbour master", only_cold=True)
     assert (only_cold.total, only_cold.exact) == (0, True)
@@ -470,3 +490,19 @@ def test_words_said_beside_a_search_are_found_and_a_call_alone_is_not(thread):
     assert not {alone.pk, blank.pk} & set(ids(search(thread, "zlorp")))
     assert literal_search_everywhere(Viewer.of_thread(thread), "5433").total == 1
     assert list(embedded_rows(Message.objects.filter(thread=thread))) == [saying]
+
+
+# In every conversation
+
+
+def test_rows_that_may_not_be_shown_take_no_place_of_others_anywhere(alice, thread, monkeypatch):
+    monkeypatch.setattr("threads.search_range.COUNT_MAX", 5)
+    monkeypatch.setattr("threads.search_range.RECHECKED_ALL", 5)
+    monkeypatch.setattr("threads.search_range.RECHECKED_FIRST", 5)
+    rows = many(thread, 4, "the copper harbour")
+    many(thread_of(alice, scope="isolated"), 12, "the copper harbour")
+    many(thread, 12, "the copper harbour", model_visible=False)
+    many(thread, 12, "copp oppe pper er h harb rbou bour r ha")  # seems to hold it
+    found = literal_search_everywhere(Viewer(alice.pk, None, Level()), "copper harbour")
+    assert set(ids(found)) == {row.pk for row in rows}
+    assert (found.total, found.exact) == (4, True)

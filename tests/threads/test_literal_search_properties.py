@@ -14,7 +14,7 @@ from accounts.models import User
 from maxclaw.text import visible
 from tests.threads.conversation import Conversation
 from tests.threads.records import call_tool, say, thread_of
-from tests.threads.test_literal_search import result_of_tool, search
+from tests.threads.test_literal_search import many, result_of_tool, search
 from tests.threads.test_verification import STEP, take_step
 from threads.erasure import export
 from threads.excerpts import Folded
@@ -72,12 +72,27 @@ def test_any_piece_of_any_text_is_found(thread, text, data, padding):
     needle = stored[begin:end]
     if len(needle) < 3 or not needle.strip() or len(needle) > 10_000:
         return
+    if len(needle) > 3 and fold(needle) not in fold(seeming(needle)):
+        many(thread, 2, seeming(needle))
     result = search(thread, needle)
     assert result.hits[0].message_id == row.pk
     assert len(result.text) <= LITERAL_MAX_CHARS
     assert all(len(hit.window.text) <= 800 for hit in result.hits)
     if len(needle) < 100:
         assert fold(terms_of(needle).whole) in fold(result.hits[0].window.text)
+
+
+def seeming(needle):
+    """Text with every run of three bytes of a needle, and not the needle."""
+    return "|".join(needle[place : place + 3] for place in range(len(needle) - 2))
+
+
+@settings(max_examples=15, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
+@given(word=st.text("bjkqvwxz", min_size=5, max_size=12), other=st.sampled_from(["", " absent", " seeming to"]))
+def test_a_word_is_found_however_many_long_texts_seem_to_hold_it(thread, word, other):
+    row = result_of_tool(thread, f"{'.' * 2_000} {word} {'.' * 2_000}")
+    many(thread, 40, f"{seeming(word)} seeming")
+    assert search(thread, f"{word}{other}").hits[0].message_id == row.pk
 
 
 @settings(max_examples=30, deadline=None, derandomize=True, suppress_health_check=list(HealthCheck))
