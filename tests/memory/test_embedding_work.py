@@ -2,6 +2,7 @@
 
 import itertools
 import threading
+from importlib import import_module
 
 import pytest
 from django.db import connection, transaction
@@ -226,3 +227,27 @@ def test_two_workers_at_once_embed_each_row_once(alice):
     assert failed == []
     assert sum(written) == MessageChunk.objects.count() == 240
     assert all(len(embedded(thread)) == 80 for thread in threads)
+
+
+def test_what_was_said_beside_a_look_back_before_that_was_found_is_found_after_all(alice):
+    """Rows that an older rule marked are put right by migrations, whose statements these are."""
+    thread = thread_of(alice)
+    look = {"type": "tool_use", "id": "toolu_1", "name": "search_memory", "input": {"query": "the login"}}
+    said = "The port is 5433. Let me look."
+    saying = say(thread, "assistant", said, blocks=[transcript.text_block(said), look], model="emulator-main")
+    alone = say(thread, "assistant", "", blocks=[look | {"id": "toolu_2"}], model="emulator-main")
+    later = say(thread, "user", "And then?")
+    marked = {"looks_back": True}
+    Message.objects.filter(pk__in=(saying.pk, alone.pk)).update(meta=marked)
+    embedding_work.embed_some(thread.pk)
+    assert embedded(thread) == [(later.pk, 0)]
+    with connection.cursor() as cursor:
+        for name in (
+            "threads.migrations.0025_what_was_said_beside_a_look_back",
+            "memory.migrations.0018_look_again_at_what_was_said_beside_a_look_back",
+        ):
+            cursor.execute(import_module(name).FORWARD)
+    assert [Message.objects.get(pk=row.pk).meta for row in (saying, alone)] == [{}, marked]
+    assert EmbeddedThread.objects.get().through_id == saying.pk - 1
+    embedding_work.embed_some(thread.pk)
+    assert embedded(thread) == [(saying.pk, 0), (later.pk, 0)]
