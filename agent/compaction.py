@@ -12,9 +12,8 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import OuterRef, Subquery
 from django.utils import translation
-from django.utils.translation import gettext as _
 
-from agent import frames, meter, opening
+from agent import frames, meter, notices, opening
 from agent.events import Event, emit_all
 from agent.prefix import LIFETIMES, expires
 from agent.safe_point import append_notice
@@ -115,8 +114,7 @@ def commit(
     fresh.opening = opening.render(thread, fresh, ahead)
     fresh.save(update_fields=["opening"])
     with translation.override(thread.owner.language):
-        sentence = _("The context was renewed: what was said before is summarised.")
-    event = append_notice(thread, fresh, sentence, "generation")
+        event = append_notice(thread, fresh, notices.sentence_of(notices.RENEWED), notices.RENEWED)
     settle(thread, SettledReason.GENERATION_ENDED)
     return fresh, [event]
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 
+from agent import notices
 from agent.models import InboxItem, TaskFrame, ToolCall, TurnEvent
 from agent.quoting import card_of
 from maxclaw.text import head
@@ -100,7 +101,7 @@ def message_view(
     return {
         "id": message.pk,
         "role": message.role,
-        "text": message.text if text is None else text,
+        "text": notices.text_of(message) if text is None else text,
         "thinking": message.meta.get("thinking", "") or thinking,
         "state": message.meta.get("state", COMPLETE),
         "created": message.created.isoformat(),

@@ -1,7 +1,5 @@
 """Dropping thinking once: newer models bind a thinking block to every byte before it and refuse any other."""
 
-from django.utils.translation import gettext as _
-
 from agent.models import ToolCall
 from llm.catalog import Model
 from threads.models import Generation, Message, Thread
@@ -28,7 +26,3 @@ def _open_round(thread: Thread) -> int | None:
     )
     last = spoken.order_by("-id").values_list("id", flat=True).first()
     return last if last is not None and ToolCall.objects.filter(message_id=last).exists() else None
-
-
-def thinking_dropped_sentence() -> str:
-    return _("The model refused its own earlier reasoning, so it was left out and the question asked again.")

@@ -14,7 +14,7 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.utils import translation
 
-from agent import compaction, ending, frames, interruption, leases, meter, opening, renewal
+from agent import compaction, ending, frames, interruption, leases, meter, notices, opening, renewal
 from agent.answers import StoredAnswer, context_full_sentence, opening_too_large_sentence, store_answer
 from agent.events import Event, emit, emit_all
 from agent.leases import Holding
@@ -34,7 +34,7 @@ from agent.prompts import STEP_LIMIT_NOTE
 from agent.questions import open_questions
 from agent.safe_point import append_note, append_notice, waiting_exists
 from agent.streaming import DeltaWriter
-from agent.thinking import drop_thinking, thinking_dropped_sentence
+from agent.thinking import drop_thinking
 from agent.tool_rounds import Round
 from llm.calls import Answered, Prepared, ask
 from llm.catalog import Model
@@ -293,7 +293,8 @@ class Turn:
             generation = Generation.objects.get(pk=self.holding.generation_id)
             events = interruption.keep_streamed_answers(thread, keep_wire=False)
             drop_thinking(thread, generation, model)
-            events.append(append_notice(thread, generation, thinking_dropped_sentence(), "thinking-dropped"))
+            code = notices.THINKING_DROPPED
+            events.append(append_notice(thread, generation, notices.sentence_of(code), code))
             emit_all(thread.pk, thread.owner_id, events)
 
     def _wait(self) -> bool:

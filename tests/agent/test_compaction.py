@@ -6,9 +6,11 @@ import json
 
 import pytest
 from django.core.management import CommandError, call_command
+from django.utils import translation
 
-from agent import opening, renewal, revising, summarizing
-from agent.models import InboxItem, TaskFrame
+from agent import notices, opening, renewal, revising, summarizing
+from agent.models import InboxItem, TaskFrame, ToolCall
+from agent.projection import message_views
 from agent.refusals import Refused
 from llm.emulator.client import text, tool_use
 from llm.models import ModelCall
@@ -145,21 +147,16 @@ def test_what_a_summary_says_is_looked_up_before_it_is_kept(emulator, alice):
         assert f"m:{elsewhere.pk}" not in kept and "Cut down all trees" not in kept
 
 
-def refuse_tool_calls(emulator):
-    emulator.answer(tool_use("message_history_read", {"channel": "x"}), match=ASKED, times=2)
-
-
-def refuse_nothing(emulator):
-    emulator.answer(text("Fine."), match=ASKED, times=2)
-
-
-def refuse_error(emulator):
-    emulator.fault("status", status=500, match=ASKED, times=-1)
-
-
-@pytest.mark.parametrize("refuse", [refuse_tool_calls, refuse_nothing, refuse_error])
-def test_a_model_that_gives_no_summary_blocks_no_conversation(emulator, alice, small_budget, roomy_messages, refuse):
-    refuse(emulator)
+@pytest.mark.parametrize(
+    "blocks",
+    [[tool_use("message_history_read", {"channel": "x"})], [text("Fine.")], [text("")], [], None],
+    ids=["a tool call", "no summary", "an empty text", "nothing", "an error"],
+)
+def test_a_model_that_gives_no_summary_blocks_no_conversation(emulator, alice, small_budget, roomy_messages, blocks):
+    if blocks is None:
+        emulator.fault("status", status=500, match=ASKED, times=-1)
+    else:
+        emulator.answer(*blocks, match=ASKED, times=-1)
     emulator.answer(text("Yes."), times=-1)
 
     async def scenario(world):
@@ -173,6 +170,14 @@ def test_a_model_that_gives_no_summary_blocks_no_conversation(emulator, alice, s
     assert "1. The request" in generations(thread)[0].summary
     assert "Some words about the garden" in generations(thread)[0].summary
     assert Message.objects.filter(thread=thread).order_by("-id").first().text == "Yes."
+    # One that answers otherwise is asked once more; where it fails, the light models are asked.
+    asked = [model for model, _outcome in compactions()]
+    if blocks is None:
+        assert set(asked) == {"emulator-main", "emulator-light", "emulator-light-all"}
+    else:
+        assert asked == ["emulator-main"] * 2
+    # No call of a tool was run: what a summary's answer asks for is nobody's.
+    assert not ToolCall.objects.exists()
 
 
 def test_models_that_time_out_block_no_conversation(emulator, alice, small_budget, roomy_messages, monkeypatch):
@@ -183,7 +188,9 @@ def test_models_that_time_out_block_no_conversation(emulator, alice, small_budge
     async def scenario(world):
         thread = await fill(world, alice)
         await world.until(lambda: Generation.objects.filter(thread=thread, ordinal=2).exists())
-        return await world.rest(thread)
+        await world.rest(thread)
+        assert (await world.ask(thread, "Still there?"))[-1].text == "Yes."
+        return thread
 
     assert "1. The request" in generations(play(emulator, scenario))[0].summary
     # Along the warm prefix, then each light model that may read the conversation: nobody is asked again.
@@ -297,6 +304,12 @@ def test_the_user_asks_for_a_new_generation(emulator, alice):
     assert first.end_reason == "manual"
     assert second.standing == [{"text": "Never use emoji", "message_id": rows[0].pk}]
     assert "Standing instructions" in second.opening
+    # The mark of it is read in the reader's language, whatever was spoken when it was made.
+    notice = Message.objects.get(thread=thread, meta__notice=notices.RENEWED)
+    for language, words in (("en", "The context was renewed"), ("zh-hans", "上下文已更新")):
+        with translation.override(language):
+            assert words in next(view["text"] for view in message_views(thread) if view["id"] == notice.pk)
+    assert notice.text.startswith("The context was renewed") and notice.wire is None
     with pytest.raises(Refused):
         renewal.request(alice, thread.channel)
 
