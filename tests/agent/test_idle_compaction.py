@@ -2,15 +2,24 @@
 
 import asyncio
 from datetime import timedelta
+from multiprocessing import Value
+from queue import Queue
 
 import pytest
+from django_q.brokers import get_broker
+from django_q.models import OrmQ, Success
+from django_q.monitor import monitor
+from django_q.signing import SignedPackage
+from django_q.tasks import async_task
+from django_q.worker import worker
 
 from agent import compaction, summarizing
 from llm.emulator.client import text
 from llm.models import ModelCall
 from maxclaw import clock
 from maxclaw.database_threads import in_database
-from tests.agent.renewing import ASKED, LONG, generations, play, summary_text
+from maxclaw.schedule import TICK_FUNCTION
+from tests.agent.renewing import ASKED, LONG, compactions, generations, play, summary_text
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -101,3 +110,50 @@ def test_two_workers_at_once_ask_once(emulator, alice, small_budget, roomy_messa
     late, made = play(emulator, scenario)
     assert (late, sorted(made)) == (1, [False, True])
     assert ModelCall.objects.filter(purpose="compaction").count() == 1
+
+
+COMPACT = "agent.tasks.compact_idle"
+
+
+def work_off(*functions):
+    """What the queue's worker does with the tasks that are queued for some functions; it leaves the others."""
+    broker, tasks, results = get_broker(), Queue(), Queue()
+    for queued in OrmQ.objects.order_by("id"):
+        task = SignedPackage.loads(queued.payload)
+        if task["func"] in functions:
+            tasks.put({**task, "ack_id": queued.pk})
+    tasks.put("STOP")
+    worker(tasks, results, Value("f", -1))
+    results.put("STOP")
+    monitor(results, broker)
+
+
+def test_from_the_tick_through_the_queue_a_resting_context_is_renewed_once(
+    emulator, alice, small_budget, roomy_messages
+):
+    emulator.answer(text(summary_text()), match=ASKED, times=-1)
+    emulator.answer(text("Yes."), times=-1)
+
+    async def scenario(world):
+        thread = await world.new_thread(alice)
+        await world.ask(thread, LONG[: len(LONG) // 2])
+        return thread
+
+    thread = play(emulator, scenario)
+
+    def ticks():
+        async_task(TICK_FUNCTION)
+        work_off(TICK_FUNCTION)
+        return sum(SignedPackage.loads(queued.payload)["func"] == COMPACT for queued in OrmQ.objects.all())
+
+    assert ticks() == 0
+    with clock.moved(200):
+        # The worker is late: a second tick finds the same thread due.
+        assert (ticks(), ticks()) == (1, 2)
+        work_off(COMPACT)
+        assert ticks() == 0
+    done = Success.objects.filter(func=COMPACT).order_by("started")
+    assert [(task.args, task.result) for task in done] == [((thread.pk,), True), ((thread.pk,), False)]
+    first, second = generations(thread)
+    assert (first.end_reason, second.ended) == ("idle", None)
+    assert compactions() == [("emulator-main", "complete")]
