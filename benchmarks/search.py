@@ -6,11 +6,12 @@ queries: selective ones, which few rows hold or none, and unselective ones, whic
 questions. At last the thread gets 100,000 short rows as well, and is searched once more. `grep -rlF` looks for the same
 words in files of the same text in the same run, a file a message (the short rows have none). Columns:
 
-- p50, p95: milliseconds of the whole search, windows and counts included;
-- reading: milliseconds of finding the rows that hold the query, which is what grep does;
-- grep: milliseconds of grep, its start included; ratio: reading over grep, both p50;
-- tool p95: milliseconds of the whole tool `search_memory` in this conversation, the part by meaning included, which
-  finds no vectors here: tool results are embedded at their ends alone, and later;
+- p50, p95: milliseconds of the whole literal search, windows and counts included;
+- tool: milliseconds of the whole tool `search_memory` in this conversation, the part by meaning included, which finds
+  no vectors here: tool results are embedded at their ends alone, and later;
+- finding: milliseconds of finding the rows that hold the query, which is what grep does;
+- grep: milliseconds of grep, its start included;
+- finding/grep, search/grep, tool/grep: how many times as long as grep each of the three takes, all p50;
 - rows: how many rows hold the query, and how many grep lists (it knows no other case of a letter).
 
 Text is made in code, or, with `--data`, taken from terminal logs, traces of tools and Chinese messages. Insert cost is
@@ -209,13 +210,13 @@ class Bench:
             for query, measured in found.items():
                 spent, result = _timed(partial(literal_search, viewer, self._thread.channel, query.text))
                 tool, _text = _timed(partial(tool_call, viewer, query.text, self._thread.channel))
-                reading, _rows = _timed(partial(_read, Range(viewer, self._thread), terms_of(query.text).whole))
+                finding, _rows = _timed(partial(_find, Range(viewer, self._thread), terms_of(query.text).whole))
                 grep, listed = _timed(partial(self._grep, query.text)) if query.literal else (None, 0)
                 if number == 0:  # the first round warms up
                     continue
                 measured.search.append(spent)
                 measured.tool.append(tool)
-                measured.reading.append(reading)
+                measured.finding.append(finding)
                 measured.grep += [grep] if grep is not None else []
                 measured.rows, measured.listed = result.total, listed
         return found
@@ -268,7 +269,7 @@ def _timed(work: Callable[[], Any]) -> tuple[float, Any]:
     return (time.perf_counter() - began) * 1000, result
 
 
-def _read(searched: "Range", needle: str) -> None:
+def _find(searched: "Range", needle: str) -> None:
     from django.db import transaction
 
     with transaction.atomic():

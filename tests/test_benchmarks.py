@@ -53,7 +53,16 @@ FIGURES = {
         "first_token_ratio_under_load",
     },
     "thresholds": {"model", "recall", "briefing"},
-    "search": {"p95_ms", "tool_p95_ms", "short_rows_p95_ms", "grep_ratio", "index_share", "insert_ratio"},
+    "search": {
+        "p95_ms",
+        "tool_p95_ms",
+        "short_rows_p95_ms",
+        "grep_ratio",
+        "grep_ratio_search",
+        "grep_ratio_tool",
+        "index_share",
+        "insert_ratio",
+    },
 }
 
 
