@@ -31,6 +31,12 @@ SLACK_ROWS = 5
 GROWING = ("threads_message", "agent_taskframe", "agent_inboxitem", "agent_turnevent", "llm_modelcall")
 
 
+@pytest.fixture(autouse=True)
+def undisturbed(settings):
+    """A turn that takes long, on a busy machine, renews its lease: a query of the clock's."""
+    settings.LEASE_SECONDS, settings.LEASE_RENEW_SECONDS = 7_200, 3_600
+
+
 @contextmanager
 def counted():
     counter = StatementCounter()
