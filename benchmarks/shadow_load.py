@@ -141,8 +141,8 @@ async def under_load(emulator: "EmulatorControl", due: int, loaded_turns: int) -
     try:
         runs = await in_database(_runs_of, waiting)
         await in_database(_wait_for, runs.exists, 0.01)
-        queued = await in_database(runs.count)
         loaded = await turns((thread, SAID) for thread in threads[loaded_turns:])
+        queued = await in_database(runs.count)  # the tick queues them in steps
         working = worker.poll() is None
     finally:
         worker.terminate()
