@@ -14,6 +14,8 @@ def copy_tool_calls(thread: Thread) -> int:
     copy_of: dict[int, list[Message]] = defaultdict(list)
     for row in asking.only("pk", "copied_from_id"):
         copy_of[row.copied_from_id or 0].append(row)
+    if not copy_of:
+        return 0
     calls = ToolCall.objects.filter(message_id__in=list(copy_of), owner_id=thread.owner_id).order_by("id")
     results: dict[int, list[int]] = defaultdict(list)
     answers = copies.filter(role=Message.Role.TOOL, answers_call__isnull=True).order_by("id")

@@ -38,13 +38,17 @@ def import_history(
     *,
     title_prefix: str = "",
     dry_run: bool = False,
+    is_known: bool = True,
     on_messages: Callable[[int], None] = lambda _count: None,
 ) -> Outcome:
     """Bring one conversation of an export into the owner's records, in one transaction; with `dry_run` only say what
-    would be added. Raises NotImported, with nothing stored."""
+    would be added. `is_known` False: as far as the caller knows it was never imported, so it is not looked for first.
+    Raises NotImported, with nothing stored."""
     if not history.nodes:
         return Outcome()
-    return once_more_after_another(lambda: _import_once(owner, history, title_prefix, dry_run, on_messages))
+    return once_more_after_another(
+        lambda again: _import_once(owner, history, title_prefix, dry_run, on_messages, look=is_known or again)
+    )
 
 
 @dataclass
@@ -59,10 +63,16 @@ class _There:
 
 
 def _import_once(
-    owner: User, history: History, title_prefix: str, dry_run: bool, on_messages: Callable[[int], None]
+    owner: User,
+    history: History,
+    title_prefix: str,
+    dry_run: bool,
+    on_messages: Callable[[int], None],
+    *,
+    look: bool,
 ) -> Outcome:
     # Most conversations of a newer export are known whole: then nothing is locked and nothing written.
-    there = _look(owner, history, lock=False)
+    there = _look(owner, history, lock=False) if look else _There()
     outcome = _outcome(history, there)
     if not dry_run and outcome.added:
         with transaction.atomic():
@@ -127,6 +137,8 @@ class _Writing:
     title_prefix: str
     on_messages: Callable[[int], None]
     made: set[int] = field(default_factory=set)
+    # All rows of each thread that this import made and that one generation holds: nothing else is in its context.
+    rows: dict[int, list[Message]] = field(default_factory=dict)
 
     def write(self, part: Segment) -> int:
         """Store a segment. Returns over how many generations it was dealt."""
@@ -138,11 +150,14 @@ class _Writing:
             check_takes_rows(thread)
             passage, grows, holds_copies = self._passage(part, ()), thread.pk not in self.made, False
         else:
-            thread, copies, open_calls = self._branch(part)
-            passage, grows, holds_copies = self._passage(part, open_calls, copies), False, True
+            thread, copies, open_calls, holds_copies = self._branch(part)
+            passage, grows = self._passage(part, open_calls, copies), False
         count = import_rows.add(thread, passage, grows=grows, holds_copies=holds_copies, on_messages=self.on_messages)
-        if holds_copies:
+        if holds_copies or any(row.copied_from_id and '"tool_use"' in (row.wire or "") for row in passage.written):
             copy_tool_calls(thread)
+        before = self.rows.pop(thread.pk, None if grows or holds_copies else [])
+        if before is not None and count == 1:
+            self.rows[thread.pk] = [*before, *passage.written]
         for key, first, last in passage.stored:
             self.there.rows[key] = (thread.pk, first, last)
             self.there.last_key[thread.pk] = key
@@ -157,26 +172,26 @@ class _Writing:
         title = self.history.title.strip() or title_from(self.history.first_words)
         created, updated = self._times(part)
         title = clean_title(f"{self.title_prefix}{title}")
-        thread = create_thread(self.owner, title=title, created=created, updated=updated)
-        if self.history.archived:
-            thread.status = Thread.Status.ARCHIVED
-            thread.save(update_fields=["status"])
+        thread = self._put_away(create_thread(self.owner, title=title, created=created, updated=updated))
         return self._remember(thread, "" if "" not in self.there.branches else self.history.key(part.nodes[0]))
 
     def _times(self, part: Segment) -> tuple[datetime, datetime]:
         times = [self.history.nodes[node_id].created for node_id in part.nodes]
         return times[0], max(times)
 
-    def _branch(self, part: Segment) -> tuple[Thread, list[Message], tuple[Call, ...]]:
-        """The thread of a branch, with copies of what its context holds; further rows to copy, and the calls which
-        those leave open."""
+    def _branch(self, part: Segment) -> tuple[Thread, list[Message], tuple[Call, ...], bool]:
+        """The thread of a branch; rows to copy into it, and the calls which those leave open; whether it holds others
+        already, as copies of what the context held where it departs."""
         node = self.history.nodes[part.departs_from or ""]
         source_id, first, last = self.there.rows[self.history.key(node.id)]
         source = self.there.threads[source_id]
+        if source_id in self.rows:
+            upto = first if node.open_calls else last  # an open call goes along, and gets the result that it has here
+            copies = [row for row in self.rows[source_id] if row.pk <= upto]
+            return self._branch_of_new(part, source, copies, bool(node.open_calls)), copies, node.open_calls, False
         rows = Message.objects.filter(thread=source, owner=self.owner).select_related("generation")
-        copies: list[Message] = []
+        copies = []
         if node.open_calls:
-            # The call goes along, and gets the result that it has here.
             copies = list(rows.filter(pk=first))
             upto = rows.filter(pk__lt=first).exclude(role__in=NOT_SPOKEN).order_by("-pk").first()
         else:
@@ -196,26 +211,45 @@ class _Writing:
         Generation.objects.filter(thread=thread).update(started=origin.started)
         if upto is not None and origin.opening is not None:
             name_branch(thread, source)
-        self._title_branch(thread, part)
-        return self._remember(thread, self.history.key(part.nodes[0])), copies, node.open_calls
+        thread.title = self._branch_title()
+        thread.created, thread.updated = self._times(part)
+        thread.save(update_fields=["title", "created", "updated"])
+        return self._remember(self._put_away(thread), self.history.key(part.nodes[0])), copies, node.open_calls, True
+
+    def _branch_of_new(self, part: Segment, source: Thread, copies: list[Message], ends_open: bool) -> Thread:
+        """A branch of a thread that this import made itself: all of its rows are at hand, so nothing is read."""
+        departs = copies[-2] if ends_open and len(copies) > 1 else copies[-1]
+        departs.thread = source
+        created, updated = self._times(part)
+        thread = create_thread(
+            self.owner,
+            title=self._branch_title(),
+            copied_from=departs,
+            model=source.model,
+            created=created,
+            updated=updated,
+        )
+        return self._remember(self._put_away(thread), self.history.key(part.nodes[0]))
 
     def _forked(self, source: Thread, upto: Message | None) -> Thread | None:
         if upto is None:
             return None
         try:
-            with transaction.atomic():
-                return copying.fork(self.owner, source, upto, acting_user=self.owner)
+            return copying.fork(self.owner, source, upto, acting_user=self.owner)
         except LifecycleRefused:
             return None
 
-    def _title_branch(self, thread: Thread, part: Segment) -> None:
+    def _branch_title(self) -> str:
         first = next(iter(self.there.threads.values()))
         title = _("%(title)s · branch %(number)s") % {"title": first.title, "number": len(self.there.branches)}
-        thread.title = clean_title(title)
-        thread.created, thread.updated = self._times(part)
+        return clean_title(title)
+
+    def _put_away(self, thread: Thread) -> Thread:
+        """As the export says."""
         if self.history.archived:
             thread.status = Thread.Status.ARCHIVED
-        thread.save(update_fields=["title", "created", "updated", "status"])
+            thread.save(update_fields=["status"])
+        return thread
 
     def _remember(self, thread: Thread, branch: str) -> Thread:
         # Before the rows: a second import of the same conversation waits here, and then finds it.

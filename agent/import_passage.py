@@ -51,7 +51,8 @@ class HistoryPassage:
         for place in range(len(self.rows)):
             self.asked_at.append(self.asked_at[-1] if place and self.goes_with_the_one_before(place) else place)
         self.round_sizes = Counter(self.asked_at)
-        # (key, first row, last row) of each message, once it is stored.
+        # Once they are stored: the rows, and (key, first row, last row) of each message.
+        self.written: list[Message] = []
         self.stored: list[tuple[str, int, int]] = []
 
     def _lay_out(self, node_ids: Sequence[str], open_calls: tuple[Call, ...]) -> None:
@@ -144,6 +145,7 @@ class HistoryPassage:
         )
 
     def calls(self, first: int, rows: Sequence[Message]) -> list[ToolCall]:
+        self.written += rows
         made = []
         for offset, stored in enumerate(rows):
             row = self.rows[first + offset]

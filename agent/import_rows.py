@@ -9,6 +9,7 @@ that it says what is remembered then. From the second on they say that earlier m
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import datetime
+from functools import lru_cache
 from typing import Protocol
 
 from django.db.models import Max
@@ -24,7 +25,7 @@ from agent.prompts import framework_block
 from agent.safe_point import append_note, append_notice
 from llm import router
 from llm.catalog import Model
-from llm.estimates import estimate_tokens
+from llm.estimates import estimate_tokens, ratio
 from llm.wire import canonical
 from maxclaw import clock
 from threads.models import Generation, Message, Thread
@@ -88,7 +89,8 @@ def add(
     `grows`: the thread was there before, so somebody may have it open and is told of each row. `holds_copies`: it is
     new, and begins with copies. Raises NoModelForCategory, and what reading the passage raises.
     """
-    generation = live_generation(thread)
+    begun = None if grows or holds_copies else thread.begun_with
+    generation = begun or live_generation(thread)
     if grows:
         _note_if_continued(thread, generation, passage)
     model = router.candidates("main", thread.category, thread.model)[0]
@@ -153,8 +155,7 @@ def _cuts(thread: Thread, generation: Generation, passage: Passage, model: Model
     tokens = [passage.tokens(place, model) for place in range(len(passage))]
     live = [] if is_empty else [row.wire for row in rows_of_call(generation.pk, LAST_ROW, generation.cut)]
     held = sum(estimate_tokens(wire, model) for wire in live)
-    fixed = [prompts.system_text(), canonical([tool.wire() for tool in registry.all_tools()])]
-    taken = sum(estimate_tokens(text, model) for text in fixed) + OPENING_MARGIN_TOKENS
+    taken = _tokens_before_opening(model) + OPENING_MARGIN_TOKENS
     if taken + held + sum(tokens) <= model.context_budget * SMALL_SHARE:
         return []
     taken += estimate_tokens(generation.opening or opening.render(thread, generation), model)
@@ -170,6 +171,17 @@ def _cuts(thread: Thread, generation: Generation, passage: Passage, model: Model
         first_room=max(room - held, 0) if live else None,
     )
     return [heads[cut] if cut < len(heads) else len(passage) for cut in cuts]
+
+
+def _tokens_before_opening(model: Model) -> int:
+    fixed = prompts.system_text() + canonical([tool.wire() for tool in registry.all_tools()])
+    return round(_tokens(fixed) * ratio(model))
+
+
+@lru_cache(maxsize=1)
+def _tokens(text: str) -> int:
+    """Counted once for all conversations of an export: most are shorter than this text."""
+    return estimate_tokens(text)
 
 
 def _next_generation(thread: Thread, ended: Generation, starts: datetime, *, is_last: bool) -> Generation:

@@ -6,6 +6,7 @@ lines.
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
+from functools import cached_property
 from typing import IO, Any
 
 from django.utils.translation import gettext as _
@@ -18,6 +19,7 @@ from agent.import_exports import import_history
 from agent.import_history import Damaged, History, words
 from agent.import_index import ConversationIndex, index
 from agent.importing import NotImported, Outcome, import_conversation
+from agent.models import ImportedConversation
 from maxclaw import clock
 from maxclaw.text import head, visible
 
@@ -115,6 +117,12 @@ class ImportRun:
 
     # Exports
 
+    @cached_property
+    def _known(self) -> set[tuple[str, str]]:
+        """Format and source of each conversation that was imported before: the others need not be looked for."""
+        imported = ImportedConversation.objects.filter(owner=self.owner)
+        return set(imported.values_list("format", "source"))
+
     def _take_export(self, file: IO[bytes], name: str) -> None:
         export = Export(file, name)
         for position, entry in enumerate(export.entries(), start=1):
@@ -157,8 +165,14 @@ class ImportRun:
             return
         self.report.seen += len(history.nodes)
         outcome = import_history(
-            self.owner, history, title_prefix=self.title_prefix, dry_run=self.dry_run, on_messages=on_messages
+            self.owner,
+            history,
+            title_prefix=self.title_prefix,
+            dry_run=self.dry_run,
+            is_known=(history.format, history.source) in self._known,
+            on_messages=on_messages,
         )
+        self._known.add((history.format, history.source))
         self._count(outcome)
 
     # JSON lines

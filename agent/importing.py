@@ -66,7 +66,9 @@ def import_conversation(
 
     `on_messages(count)` is told of each batch of rows. Raises NotImported and FileChanged, with nothing stored.
     """
-    return once_more_after_another(lambda: _import_once(owner, file, conversation, title_prefix, dry_run, on_messages))
+    return once_more_after_another(
+        lambda _again: _import_once(owner, file, conversation, title_prefix, dry_run, on_messages)
+    )
 
 
 def _import_once(
@@ -165,13 +167,13 @@ def check_takes_rows(thread: Thread) -> None:
         raise NotImported(_("It is at work in MaxClaw, so its new messages were left out. Import again when it rests."))
 
 
-def once_more_after_another(import_once: Callable[[], Outcome]) -> Outcome:
-    """Run an import of one conversation; again when another import of the same one committed first: what that brought
-    is found then."""
+def once_more_after_another(import_once: Callable[[bool], Outcome]) -> Outcome:
+    """Run an import of one conversation, told whether it runs again: when another import of the same one committed
+    first, so that what that brought is found."""
     try:
-        return import_once()
+        return import_once(False)
     except IntegrityError as error:
         violation = refine(error)
         if violation is None or violation.name != "importedconversation_once_per_owner":
             raise
-    return import_once()
+    return import_once(True)

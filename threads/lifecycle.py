@@ -56,7 +56,7 @@ def create_thread(
         scope, island_id = _stricter_scope(origin, scope, island_id)
         category = _stricter_category(origin.category, category)
     check_category(category)
-    with transaction.atomic():
+    with transaction.atomic(savepoint=False):  # nothing is refused from here on
         thread = Thread(
             owner=owner,
             title=clean_title(title),
@@ -74,7 +74,7 @@ def create_thread(
             # An island's root names itself, so it needs its id before it is inserted.
             thread.pk = thread.island_id = _next_thread_id()
         thread.save(force_insert=True)
-        Generation.objects.create(thread=thread, owner=owner, ordinal=1, started=thread.created)
+        thread.begun_with = Generation.objects.create(thread=thread, owner=owner, ordinal=1, started=thread.created)
         mark_locked(thread)
     return thread
 

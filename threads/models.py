@@ -76,6 +76,8 @@ class Thread(models.Model):
 
     # The transaction in which this object's row was locked, see `threads.transcript.lock_thread`.
     locked_in: object | None = None
+    # The generation that `threads.lifecycle.create_thread` made this object with; None where it was read.
+    begun_with: "Generation | None" = None
 
     class Meta:
         verbose_name = _("conversation")
