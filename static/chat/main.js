@@ -10,6 +10,7 @@ import { Conversations } from "./conversations.js";
 import { closeOnBackdrop } from "./dialogs.js";
 import { Drawer } from "./drawer.js";
 import { element } from "./elements.js";
+import { frameTaker } from "./frames.js";
 import { KeptConversations } from "./kept_conversations.js";
 import { badgesOf, changeLevel, NewLevel } from "./levels.js";
 import { Login, showState } from "./login.js";
@@ -85,7 +86,11 @@ const conversations = new Conversations({
   onBringBack: (thread) => whole.undelete(thread),
   onError: showError,
 });
-const connection = new Connection({ onFrame, onOpen, onState: (name) => showState(byId("connection"), name) });
+const connection = new Connection({
+  onFrame: (frame) => takeFrame(frame),
+  onOpen,
+  onState: (name) => showState(byId("connection"), name),
+});
 const login = new Login(alerts, () => connection.renew());
 const meter = new Meter({
   modelButton: byId("model"),
@@ -129,6 +134,7 @@ const announcer = new Announcer(byId("announcer"));
 
 const kept = new KeptConversations(connection, changed);
 let current = null; // null: a conversation that does not exist yet
+const takeFrame = frameTaker({ current: () => current, kept, conversations, alerts, login, sending, draw, showNothing });
 
 // Going from one conversation to another
 
@@ -328,48 +334,7 @@ listen(
   byId("words-box"),
 );
 
-// What the server says
-
-const frames = {
-  threads: (frame) => conversations.update(frame),
-  snapshot: toConversation,
-  events: toConversation,
-  earlier: toConversation,
-  later: toConversation,
-  sent: toConversation,
-  chat_rejected(frame) {
-    const conversation = kept.get(frame.channel);
-    const item = conversation?.settle(frame.key, frame);
-    if (!item) return;
-    const asks = frame.code === "confirm-needed" ? say("asks_there") : frame.reason;
-    const elsewhere =
-      conversation !== current &&
-      conversation.state &&
-      say("refused_elsewhere", { title: titleOf(conversation.state.thread) });
-    alerts.show("error", elsewhere ? `${elsewhere} ${asks}` : `${frame.reason} ${say("back_to_you")}`);
-    sending.comesBack(conversation, item, frame);
-    if (conversation === current) draw();
-  },
-  error(frame) {
-    if (frame.code === "signed-out") return; // said by its own frame
-    if (frame.about === "open" && frame.channel === current?.channel) showNothing(frame.reason);
-    else if (!frame.channel || frame.channel === current?.channel) alerts.show("error", frame.reason);
-  },
-  gone(frame) {
-    kept.forget(frame.channel);
-    conversations.remove(frame.channel);
-    if (frame.channel === current?.channel) showNothing(say("gone"));
-  },
-  signed_out: () => login.isGone(),
-};
-
-function onFrame(frame) {
-  frames[frame.type]?.(frame);
-}
-
-function toConversation(frame) {
-  kept.get(frame.channel)?.take(frame);
-}
+// A conversation that goes, a connection that comes
 
 /** In place of a conversation that is gone or never was. Words and cards that were not sent stay, for a new one. */
 function showNothing(reason) {
