@@ -233,7 +233,11 @@ UNFOLD: dict[str, Any] = {
     ],
     "SHOW_VIEW_ON_SITE": False,
     "COLORS": {"primary": PRIMARY, "base": BASE},
-    "STYLES": [lambda request: static("console/console.css")],
+    "STYLES": [
+        lambda request: static("console/console.css"),
+        lambda request: static("console/theme.css"),
+        lambda request: static("console/shadow.css"),
+    ],
     "SCRIPTS": [lambda request: static("console/console.js")],
     "ACCOUNT": {
         "navigation": [

@@ -3,7 +3,8 @@
 import { element, icon } from "./elements.js";
 import { say } from "./words.js";
 
-const SHOWN_MS = 12000;
+const SHOWN_MS = 6000;
+const UNDO_MS = 12000;
 const SHOWN_MAX = 4;
 
 export class Toasts {
@@ -20,7 +21,7 @@ export class Toasts {
   show(text, { undo, focus = false, about = "" } = {}) {
     for (const old of this.shown.filter((toast) => toast.about === about)) this.hide(old, { refocus: false });
     while (this.shown.length >= SHOWN_MAX) this.hide(this.shown[0], { refocus: false });
-    const toast = { about };
+    const toast = { about, shownMs: undo ? UNDO_MS : SHOWN_MS };
     const button = undo
       ? element(
           "button",
@@ -60,7 +61,7 @@ export class Toasts {
     toast.timer = setTimeout(() => {
       if (toast.node.matches(":hover, :focus-within")) this.start(toast);
       else this.hide(toast);
-    }, SHOWN_MS);
+    }, toast.shownMs);
   }
 
   hide(toast, { refocus = true } = {}) {
