@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Locator, Page, expect
 
 from agent.conversations import delete as delete_conversation
 from chat.conversations import create_conversation, rename_conversation
@@ -13,6 +13,7 @@ from chat.snapshot import apply
 from llm.emulator import client as emulated
 from maxclaw import clock
 from tests.browser import PHONE
+from tests.browser_checks import assert_fits
 from tests.chat.histories import random_history
 from tests.chat.records import say, say_many
 from tests.conftest import PASSWORD
@@ -140,21 +141,25 @@ def test_a_tool_card_shows_arguments_status_and_a_bounded_result(open_page, alic
     expect(card.locator(".cut")).to_contain_text("The beginning of")
 
 
-@pytest.mark.parametrize("own", [False, True], ids=["option", "own words"])
-def test_a_question_card_is_answered(open_page, alice, emulator, own):
+@pytest.mark.parametrize("size", [{}, PHONE], ids=["by mouse", "by touch"])
+def test_question_cards_are_answered(open_page, alice, emulator, size):
     emulator.answer(emulated.tool_use("ask_user_question", {"question": "Which colour?", "options": ["Red", "Blue"]}))
+    emulator.answer(emulated.tool_use("ask_user_question", {"question": "How many?"}))
     emulator.answer(emulated.text("As you like."))
-    page = open_page(alice)
-    write(page, "Ask me")
+    page = open_page(alice, **size)
+    press = Locator.tap if size else Locator.click
+    page.locator("#words-box").fill("Ask me")
+    press(page.get_by_role("button", name="Send"))
     card = page.locator(".question-card.open")
     expect(card.locator(".question")).to_have_text("Which colour?")
-    expect(page.locator("#conversations .dot.waiting")).to_be_visible()
-    if own:
-        card.get_by_label("Your own answer").fill("Green")
-        card.get_by_role("button", name="Answer").click()
-    else:
-        card.get_by_role("button", name="Blue").press("Enter")
-    expect(page.locator(".answer-given")).to_contain_text("Green" if own else "Blue")
+    expect(page.locator("#conversations .dot.waiting")).to_be_attached()
+    assert_fits(page)
+    press(card.get_by_role("button", name="Blue"))
+    expect(card.locator(".question")).to_have_text("How many?")
+    press(card.get_by_label("Your own answer"))
+    page.keyboard.insert_text("two")
+    press(card.get_by_role("button", name="Answer"))
+    expect(page.locator(".answer-given")).to_contain_text(["Blue", "two"])
     expect(answers(page).last).to_have_text("As you like.")
     expect(page.locator("#conversations .dot")).to_have_count(0)
 

@@ -34,36 +34,6 @@ def thread(alice, staff):
     return made
 
 
-def names_and_addresses(thread):
-    """The console's own pages, and one of each kind of the theme's."""
-    return {
-        "overview": reverse("admin:index"),
-        "health": reverse("admin:agent_health"),
-        "costs": reverse("admin:llm_modelcall_costs"),
-        "memory": reverse("admin:memory_fact_overview"),
-        "facts": reverse("admin:memory_fact_changelist"),
-        "fact": reverse("admin:memory_fact_change", args=[Fact.objects.latest("pk").pk]),
-        "list": reverse("admin:threads_thread_changelist"),
-        "calls": reverse("admin:llm_modelcall_changelist"),
-        "row": reverse("admin:threads_thread_change", args=[thread.pk]),
-        "person": reverse("admin:accounts_user_change", args=[thread.owner_id]),
-        "erase": reverse("admin:accounts_user_delete", args=[thread.owner_id]),
-    }
-
-
-@pytest.mark.parametrize(
-    ("size", "scheme", "language"), [(DESKTOP, "light", "en"), (PHONE, "dark", "zh-hans")], ids=["desktop", "phone"]
-)
-def test_pages_are_accessible_and_fit(server, thread, staff, open_tab, size, scheme, language):  # noqa: F811
-    User.objects.filter(pk=staff.pk).update(language=language)
-    page = open_tab(server, staff, color_scheme=scheme, **size).page
-    for address in names_and_addresses(thread).values():
-        page.goto(server.url + address)
-        page.wait_for_load_state("networkidle")
-        assert_accessible(page)
-        assert_fits(page)
-
-
 def test_charts_are_drawn(server, thread, staff, open_tab):  # noqa: F811
     page = open_tab(server, staff, **DESKTOP).page
     page.goto(server.url + reverse("admin:llm_modelcall_costs"))
@@ -102,24 +72,28 @@ def test_the_sidebar_and_the_user_menu_open_with_the_keyboard(server, staff, ope
     assert_accessible(page)
 
 
-def test_a_person_is_erased_with_the_keyboard_alone(server, thread, alice, staff, open_tab):  # noqa: F811
-    page = open_tab(server, staff, **DESKTOP).page
-    page.goto(server.url + reverse("admin:accounts_user_delete", args=[alice.pk]))
-
-    def type_name(name):
-        field = page.locator("#id_username")
-        Hand(page, "keyboard").reach(field)
-        page.keyboard.type(name)
-        page.keyboard.press("Enter")
-
-    type_name("alise")
-    expect(page.get_by_role("alert")).to_contain_text("Nothing was erased")
-    assert_accessible(page)
-    assert User.objects.filter(pk=alice.pk).exists()
-    type_name("alice")
-    expect(page.get_by_text("alice was erased")).to_be_visible()
-    assert not User.objects.filter(pk=alice.pk).exists()
-    assert User.objects.filter(pk=staff.pk).exists()
+def test_people_are_erased_by_mouse_keyboard_and_touch(server, thread, alice, bob, staff, open_tab):  # noqa: F811
+    dora = User.objects.create_user("dora")
+    for (how, size), person in zip(HANDS.items(), (bob, alice, dora), strict=True):
+        page = open_tab(server, staff, **size).page
+        hand = Hand(page, how)
+        page.goto(server.url + reverse("admin:accounts_user_change", args=[person.pk]))
+        hand.skip()
+        hand.press(page.get_by_role("link", name="Delete").last)
+        page.wait_for_url("**/delete/")
+        hand.skip()
+        for name in ("somebody", person.username):
+            assert User.objects.filter(pk=person.pk).exists()
+            hand.write("#id_username", name)
+            hand.press(page.get_by_role("button", name="Erase for good"))
+            if name == "somebody":
+                expect(page.get_by_role("alert")).to_contain_text("Nothing was erased")
+                if how == "keyboard":
+                    assert_accessible(page)
+        expect(page.get_by_text(f"{person.username} was erased")).to_be_visible()
+        assert not User.objects.filter(pk=person.pk).exists()
+    assert User.objects.get(is_staff=True) == staff
+    assert not Thread.objects.exclude(owner=staff).exists()
 
 
 def test_a_fact_is_retired_and_restored_by_keyboard_and_mouse(server, thread, staff, open_tab):  # noqa: F811

@@ -7,10 +7,12 @@ import pytest
 from django.core.management import call_command
 from playwright.sync_api import expect
 
+from agent import import_jobs
 from agent.models import ImportJob
 from llm.emulator import client as emulated
 from tests.agent import exports
-from tests.chat.browser.hands import Keyboard, answers, words
+from tests.browser import PHONE
+from tests.chat.browser.hands import Keyboard, answers, connected, words
 from threads.lifecycle import create_thread
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -74,8 +76,8 @@ def test_a_conversation_from_json_lines_is_found_by_its_title_and_gone_on_with(o
     assert all(text in asked for _role, text in said)
 
 
-def test_a_file_is_chosen_and_imported(server, open_tab, alice, tmp_path):
-    file = exports.write_json(tmp_path / "conversations.json", [exports.chatgpt_conversation(0)])
+def test_a_file_is_chosen_imported_and_read_also_on_a_small_screen(server, open_tab, alice, tmp_path):
+    file = exports.write_json(tmp_path / "conversations.json", [exports.chatgpt_conversation(0), {"title": "Odd one"}])
     page = open_tab(server, alice).page
     page.on("filechooser", lambda _chooser: None)  # asks the browser to tell of it; while a key is pressed is too late
     page.goto(f"{server.url}/import/")
@@ -90,3 +92,20 @@ def test_a_file_is_chosen_and_imported(server, open_tab, alice, tmp_path):
     hand.press(page.get_by_role("button", name="Cancel"))
     expect(page.get_by_text("Cancelled.")).to_be_visible()
     assert ImportJob.objects.get().state == "cancelled"
+
+    page.set_viewport_size(PHONE["viewport"])
+    page.locator("#id_file").set_input_files(file)
+    hand.press(page.get_by_role("button", name="Import", exact=True))
+    expect(page.get_by_text("Waiting for its turn…")).to_be_visible()
+    import_jobs.run(ImportJob.objects.latest("pk").pk)
+    expect(page.get_by_text("Imported.", exact=True)).to_be_visible()
+    left_out = page.locator(".left-out li").first
+    expect(left_out).to_contain_text("entry 2 (“Odd one”)")
+    hand.press(page.locator(".left-out summary").first)
+    expect(left_out).to_be_hidden()
+    hand.press(page.get_by_role("link", name="To the conversations").last)
+    connected(page)
+    hand.press(page.get_by_role("button", name="Show the conversations"))
+    hand.press(page.get_by_role("link", name="Talk 0", exact=True))
+    expect(answers(page).last).to_have_text("Welcome 0")
+    expect(page.locator("#sidebar")).to_be_hidden()
