@@ -144,6 +144,23 @@ NAMES = {
     "writer": _("writer"),
 }
 
+# Of django-axes, which looks them up in the catalogue and brings no Chinese: named here, so that ours holds them.
+SIGN_IN_NAMES = (
+    _("Attempt Time"),
+    _("Failed Logins"),
+    _("HTTP Accept"),
+    _("IP Address"),
+    _("Logout Time"),
+    _("Path"),
+    _("Session key hash (sha256)"),
+    _("User Agent"),
+    _("Username"),
+    _("access attempt"),
+    _("access attempts"),
+    _("access log"),
+    _("access logs"),
+)
+
 
 def name_columns() -> None:
     """Give every column of ours that has no name of its own the translated one."""

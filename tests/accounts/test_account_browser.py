@@ -159,17 +159,6 @@ def test_the_chat_page_in_another_tab_says_that_one_is_signed_out(server, alice,
     expect(chat.get_by_text("You are signed out.").first).to_be_visible()
 
 
-def test_every_page_is_accessible_and_fits(server, alice, open_tab):
-    exchange(thread_of(alice))
-    for size, scheme, language in ((DESKTOP, "light", "en"), (PHONE, "dark", "zh-hans")):
-        User.objects.update(language=language)
-        page = open_tab(server, alice, color_scheme=scheme, **size).page
-        for name in ("account", "account-password", "account-erase", "account-erased"):
-            page.goto(server.url + reverse(name))
-            assert_accessible(page)
-            assert_fits(page)
-
-
 def test_being_locked_out_is_said_on_an_accessible_page(server, alice, open_tab, settings):
     settings.AXES_FAILURE_LIMIT = 2
     tab = open_tab(server, **PHONE)
