@@ -186,8 +186,8 @@ class _Writing:
         source_id, first, last = self.there.rows[self.history.key(node.id)]
         source = self.there.threads[source_id]
         if source_id in self.rows:
-            upto = first if node.open_calls else last  # an open call goes along, and gets the result that it has here
-            copies = [row for row in self.rows[source_id] if row.pk <= upto]
+            # An open call goes along, and gets the result that it has here.
+            copies = [row for row in self.rows[source_id] if row.pk <= (first if node.open_calls else last)]
             return self._branch_of_new(part, source, copies, bool(node.open_calls)), copies, node.open_calls, False
         rows = Message.objects.filter(thread=source, owner=self.owner).select_related("generation")
         copies = []
