@@ -136,7 +136,7 @@ async def under_load(emulator: "EmulatorControl", due: int, loaded_turns: int) -
     threads = await in_database(_fresh_threads, "busy", 2 * loaded_turns)
     alone = await turns((thread, SAID) for thread in threads[:loaded_turns])
     waiting = await in_database(_fresh_threads, "due", due)
-    await in_database(_never_rest, threads)
+    await in_database(_rest_alone, waiting)
     worker = _worker(TICKS, MAXCLAW_CLOCK_SHIFT_SECONDS=str(RESTED_SECONDS))
     try:
         runs = await in_database(_runs_of, waiting)
@@ -185,13 +185,13 @@ def _fresh_threads(name: str, number: int) -> list["Thread"]:
     return threads
 
 
-def _never_rest(threads: Sequence["Thread"]) -> None:
-    """People talk in these while the others rest: no tick finds them due."""
+def _rest_alone(threads: Sequence["Thread"]) -> None:
+    """People talk in all others while these rest: no tick finds any but these due."""
     from maxclaw import clock
     from threads.models import Thread
 
     moment = clock.now() + timedelta(seconds=RESTED_SECONDS)
-    Thread.objects.filter(pk__in=[thread.pk for thread in threads]).update(updated=moment)
+    Thread.objects.exclude(pk__in=[thread.pk for thread in threads]).update(updated=moment)
 
 
 def _runs_of(threads: Sequence["Thread"]) -> "QuerySet[ShadowRun]":

@@ -1,5 +1,6 @@
 """The comparison as a page: charts and tables, each pair with its words for those who may read them, CSV and JSON."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from typing import Any
@@ -148,7 +149,7 @@ def measures(found: Report) -> list[tuple[str, str, Matched]]:
 
 
 def charts(found: Report) -> list[tuple[str, str, str, str]]:
-    """(id, heading, Chart.js data, Chart.js options) of each chart."""
+    """(id, heading, Chart.js data, Chart.js options) of each chart that has anything to show."""
     both = measures(found)
     names = [f"{label}, {side}" for _name, label, _matched in both for side in (gettext("steward"), gettext("shadow"))]
     sides = [side for _n, _l, matched in both for side in (matched.steward_by_shadow, matched.shadow_by_steward)]
@@ -186,11 +187,16 @@ def charts(found: Report) -> list[tuple[str, str, str, str]]:
     models = [", ".join(filter(None, (path_name(row.path), row.model))) for row in found.proposed]
     # Lying, so that each bar keeps its name on a phone too.
     counts, sums = stacked_options(lying=True, whole=True), stacked_options(lying=True)
+    drawn: list[tuple[str, str, list[str], Mapping[str, Sequence[float]], str]] = [
+        ("coverage", gettext("What has a counterpart on the other side"), names, covered, counts),
+        ("examined", gettext("How often messages were read"), list(map(_way_label, ways)), read, counts),
+        ("dollars", gettext("Dollars by path, where known"), list(map(path_name, paths)), dollars, sums),
+        ("verdicts", gettext("Proposals and verdicts"), models, judged, counts),
+    ]
     return [
-        ("coverage", gettext("What has a counterpart on the other side"), stacked_bars(names, covered), counts),
-        ("examined", gettext("How often messages were read"), stacked_bars(map(_way_label, ways), read), counts),
-        ("dollars", gettext("Dollars by path, where known"), stacked_bars(map(path_name, paths), dollars), sums),
-        ("verdicts", gettext("Proposals and verdicts"), stacked_bars(models, judged), counts),
+        (name, heading, stacked_bars(bars, values), options)
+        for name, heading, bars, values, options in drawn
+        if any(any(sizes) for sizes in values.values())
     ]
 
 

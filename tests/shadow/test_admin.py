@@ -87,6 +87,8 @@ def test_each_pair_of_the_report_can_be_reached(client, monkeypatch, alice, said
         assert all(f"?days=30&amp;evidence={other}#evidence" in content for other in (1, 2, 3))
         listed += re.findall(r'name="pair" value="(f:\d+ p:\d+)"', content)
         back = re.search(r'name="back" value="([^"]+)"', content).group(1)
+    # What has nothing to show is not drawn: nobody paid for anything here.
+    assert [name for name, *_rest in shown.context["charts"]] == ["coverage", "verdicts"]
     assert listed == [f"f:{fact.pk} p:{proposal.pk}" for fact in facts for proposal in proposals]
     opened = client.post(reverse(PAIR), {"pair": listed[-1], "back": html.unescape(back)}).content.decode()
     assert f"{reverse(COMPARISON)}?days=30&amp;evidence=3" in opened and "Proposal 4." in opened
