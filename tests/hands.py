@@ -25,8 +25,9 @@ class Hand:
     def reach(self, target: str | Locator) -> Locator:
         """Go on with Tab until the element has the focus. A string is a selector, here and below."""
         found = self._located(target)
+        element = found.element_handle()
         for _step in range(TABS_MAX):
-            if found.evaluate("element => element === document.activeElement"):
+            if element.evaluate("element => element === document.activeElement"):
                 return found
             self.page.keyboard.press("Tab")
         raise AssertionError(f"{target} cannot be reached with the Tab key")
