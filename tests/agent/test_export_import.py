@@ -10,6 +10,7 @@ from asgiref.sync import async_to_sync
 from django.core.management import CommandError, call_command
 from django.db import connection, transaction
 from django.db.models import Count
+from django.test.utils import CaptureQueriesContext
 
 from accounts import erasing
 from agent.models import ImportedConversation, ToolCall, TurnEvent
@@ -97,6 +98,17 @@ def test_a_large_export_is_imported_whole_and_once(bring, alice, tmp_path, forma
     out, _err = bring(file)
     assert f"Imported 0 messages: 0 new conversations, 0 that grew, {count:,} unchanged." in out
     assert (Message.objects.count(), Thread.objects.count(), ToolCall.objects.count()) == before
+
+
+def test_new_conversations_take_few_statements(bring, alice, tmp_path):
+    """A thread, its generation, whence it comes, its messages; a branch the same, whatever it copies."""
+    file = exports.write_json(tmp_path / "conversations.json", [*map(exports.chatgpt_conversation, range(24))])
+    with CaptureQueriesContext(connection) as captured:
+        bring(file)
+    statements = [query["sql"] for query in captured if "SAVEPOINT" not in query["sql"]]
+    assert conversations_of(alice).count() == 32
+    assert len(statements) <= 160
+    assert not [sql for sql in statements if "FOR NO KEY UPDATE" in sql]
 
 
 def user(text, minute=0, **more):

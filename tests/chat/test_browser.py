@@ -455,9 +455,13 @@ def test_a_composing_input_methods_enter_does_not_send(open_page, alice):
 
 def test_on_a_phone_the_list_is_a_drawer(open_page, alice, emulator):
     thread = create_thread(alice, title="Boats")
+    create_thread(alice, title="Trains")
     page = open_page(alice, **PHONE)
     expect(page.get_by_role("link", name="Boats")).to_be_hidden()
     page.get_by_role("button", name="Show the conversations").tap()
+    page.locator("#search").tap()
+    page.keyboard.insert_text("boa")
+    expect(page.locator("#conversations .name")).to_have_text(["Boats"])
     page.get_by_role("link", name="Boats").tap()
     expect(page.locator("#title")).to_have_text("Boats")
     expect(page.get_by_role("link", name="Boats")).to_be_hidden()
