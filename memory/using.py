@@ -20,12 +20,15 @@ def use_facts(
     among: QuerySet[Fact] | None = None,
 ) -> set[int]:
     """Note that facts are used, in the caller's transaction, and return the ids of those that are still there and
-    active (and in `among`): whoever shows facts asks this first and shows what comes back. One statement.
+    active (and in `among`): whoever shows facts asks this first and shows what comes back. One statement at most.
 
     Their rows stay locked until the transaction ends, so that forgetting one waits, and then knows where it was told.
     """
+    wanted = set(fact_ids)
+    if not wanted:
+        return set()
     facts = Fact.objects.all() if among is None else among
-    still = facts.filter(owner_id=owner_id, pk__in=set(fact_ids), status=Fact.Status.ACTIVE).order_by("pk")
+    still = facts.filter(owner_id=owner_id, pk__in=wanted, status=Fact.Status.ACTIVE).order_by("pk")
     selected, parameters = still.values("id").query.sql_with_params()
     with connection.cursor() as cursor:
         cursor.execute(

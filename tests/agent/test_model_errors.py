@@ -10,6 +10,7 @@ from llm.emulator.client import raw_tool_use, text, thinking, tool_use
 from llm.models import ModelCall
 from tests.agent.world import running_world
 from threads.models import Message
+from threads.verification import verify_thread
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -93,6 +94,8 @@ def test_a_lasting_fault_ends_the_turn_with_a_sentence_and_adds_nothing_to_the_p
     said = [(message["role"], [block["text"] for block in message["content"]]) for message in next_one["messages"]]
     assert said[0] == ("user", [block["text"] for block in first["messages"][0]["content"]])
     assert said[1:] == [("user", ["Hello"]), ("user", ["Still there?"])]
+    report = verify_thread(last.thread)
+    assert report.calls == report.proved == len(calls)
 
 
 def test_calls_before_one_that_was_cut_off_are_not_run_without_it(emulator, alice, echo_tool):

@@ -199,6 +199,7 @@ def test_forgetting_waits_for_a_generation_that_is_just_being_told(alice):
     assert (telling.error, forgetting.error) == (None, None)
     assert report.ending == [said.generation_id]
     assert tell(fact, said.generation) == set()
+    assert use_facts(alice.pk, [], FactUse.How.BRIEFED, generation=said.generation) == set()
 
 
 @pytest.mark.django_db(transaction=True)
