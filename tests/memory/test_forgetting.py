@@ -448,6 +448,9 @@ def test_two_erasures_at_once_wait_for_each_other_in_one_order(alice, monkeypatc
     erasing_them = [
         Elsewhere(lambda pk=each.pk: erasing.erase_thread(Thread.objects.get(pk=pk))) for each in (second, first)
     ]
+    # Whoever comes first holds up the other until it commits.
+    for one in erasing_them:
+        one.may_commit.set()
     for one in erasing_them:
         one.finish()
     assert [one.error for one in erasing_them] == [None, None]
