@@ -134,7 +134,16 @@ const announcer = new Announcer(byId("announcer"));
 
 const kept = new KeptConversations(connection, changed);
 let current = null; // null: a conversation that does not exist yet
-const takeFrame = frameTaker({ current: () => current, kept, conversations, alerts, login, sending, draw, showNothing });
+const takeFrame = frameTaker({
+  current: () => current,
+  kept,
+  conversations,
+  alerts,
+  login,
+  sending,
+  draw,
+  showNothing,
+});
 
 // Going from one conversation to another
 
