@@ -1,5 +1,12 @@
-"""How much of the evidence for a question a search brings into its 12,000 characters: the literal part, the part by
-meaning, both as the tool gives them, beside plain BM25 and the bare embedding, over the same messages."""
+"""How much of the evidence for a question a search brings into 12,000 characters, the same for each way, over the same
+messages:
+
+- both: the tool's own result, the literal part before the part by meaning;
+- literal: the literal part's hits alone, all that fit, and not only its 8,000 characters of the best ones;
+- meaning: the part by meaning alone as the tool writes it, words and cosine fused;
+- cosine: the same by cosine alone, its neighbours counted;
+- bm25, embedding: whole messages, ranked by plain BM25 and by the bare cosine.
+"""
 
 import random
 import re
@@ -18,9 +25,7 @@ if TYPE_CHECKING:
     from accounts.models import User
     from threads.models import Thread
 
-# `meaning` ranks by cosine alone and has the whole room; so have `other`, words and cosine without a literal part
-# before them, and the two baselines.
-WAYS = ("literal", "meaning", "other", "both", "bm25", "embedding")
+WAYS = ("literal", "meaning", "both", "bm25", "embedding", "cosine")
 ANSWERABLE = ("1 ", "2 ", "3 ", "4 ")
 ID = re.compile(r"\bm:(\d+)")
 SEED = 7
@@ -135,13 +140,28 @@ def _results(
     known, matrix = vectors
     cosines = matrix @ asked.vectors[0]
     return {
-        "literal": literal.text,
-        "meaning": merged(None, _other(query, by_cosine.hits, thread.channel)),
-        "other": merged(None, _other(query, found.hits, thread.channel)),
+        "literal": _literal_alone(viewer, thread.channel, query),
+        "meaning": merged(None, _other(query, found.hits, thread.channel)),
+        "cosine": merged(None, _other(query, by_cosine.hits, thread.channel)),
         "both": both,
         "bm25": _listed(sorted(scores, key=lambda pk: -scores[pk]), texts),
         "embedding": _listed([known[place] for place in np.argsort(-cosines)], texts),
     }
+
+
+def _literal_alone(viewer: Any, channel: str, query: str) -> str:
+    """The literal part with the room of the whole result, and without what it leaves to the other part."""
+    from unittest import mock  # constants of the product, for the length of a call
+
+    from threads import literal_search, literal_windows
+    from threads.history import SEARCH_RESULT_MAX_CHARS
+
+    with (
+        mock.patch.object(literal_windows, "LITERAL_MAX_CHARS", SEARCH_RESULT_MAX_CHARS),
+        mock.patch.object(literal_search, "WORDS_SHOWN_MAX", literal_windows.SHOWN_MAX),
+        mock.patch.object(literal_search, "WORDS_SHOWN_SHARE", 0.0),
+    ):
+        return literal_search.literal_search(viewer, channel, query).text
 
 
 def _other(query: str, hits: Sequence[Any], channel: str) -> Callable[[int], str]:
@@ -187,7 +207,7 @@ def report(figures: Figures) -> dict[str, Any]:
         rows.append([f"{LOCOMO}, 1 to 4", count, *(f"{figures.mean(way, headline):.3f}" for way in WAYS)])
     table(
         "Share of the evidence within 12,000 characters",
-        ["questions", "count", "literal", "meaning alone", "both fused, alone", "search_memory", "BM25", "embedding"],
+        ["questions", "count", "literal alone", "meaning alone", "both", "BM25", "bare embedding", "cosine alone"],
         rows,
     )
     table(

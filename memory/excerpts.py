@@ -16,6 +16,10 @@ from threads.models import Message
 EXCERPT_MAX_CHARS = 480
 EXCERPT_MIN_CHARS = 100
 EXCERPT_DECAY = 0.97
+# Where the literal part and facts leave less room than this, excerpts are shorter by as much, down to the least that
+# tells what a message speaks of: about as many of them fit.
+WHOLE_ROOM_CHARS = 11_500
+EXCERPT_LEAST_CHARS = 70
 TITLE_MAX_CHARS = 60
 LEFT_OUT = "({count:,} more excerpts were cut. Narrow the query to see them.)"
 LAST_LINE_CHARS = 80
@@ -60,7 +64,7 @@ def render(
     headed: set[tuple[object, ...]] = set()
     fresh = [hit for hit in hits if not is_shown(hit, shown)]
     for hit in fresh:
-        line = _line(hit, needles, excerpt_chars(len(shown) + len(lines)))
+        line = _line(hit, needles, excerpt_chars(len(shown) + len(lines), room))
         chars = len(line.text) + 1
         if line.day not in headed:
             chars += len(_heading(line, channel, names_generation=line.generation not in headed)) + 2
@@ -80,9 +84,10 @@ def render(
     return Listed("\n\n".join(parts), left_out)
 
 
-def excerpt_chars(rank: int) -> int:
-    """How long the excerpt of a rank (from 0) may be."""
-    return max(round(EXCERPT_MAX_CHARS * EXCERPT_DECAY**rank), EXCERPT_MIN_CHARS)
+def excerpt_chars(rank: int, room: int) -> int:
+    """How long the excerpt of a rank (from 0) may be, where all of them have so much room."""
+    size = max(EXCERPT_MAX_CHARS * EXCERPT_DECAY**rank, EXCERPT_MIN_CHARS)
+    return max(round(size * min(room / WHOLE_ROOM_CHARS, 1.0)), EXCERPT_LEAST_CHARS)
 
 
 def _grouped(lines: Sequence[_Line], channel: str | None) -> list[str]:

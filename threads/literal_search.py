@@ -30,6 +30,12 @@ LONG_RANKED_MAX = 24
 # So many are read, some after others, for what they do hold.
 LONG_READ = (64, 128, 256)
 PASSAGE_SPAN = WINDOW_MAX_CHARS // 2
+# Of rows found by words alone so many are shown, and after the first few none below this share of the best one's score:
+# the others share a common word or two with the query, and take the room of what is near to it in meaning. They are
+# counted as left out.
+WORDS_SHOWN_FIRST = 4
+WORDS_SHOWN_MAX = 16
+WORDS_SHOWN_SHARE = 0.3
 FETCHED_AT_ONCE = 12
 
 
@@ -49,8 +55,8 @@ class LiteralResult:
 
 @dataclass(frozen=True)
 class _Words:
-    """Rows found by words: where the ranked ones hold the most telling words in their folded text, and the number of
-    the needle that stands there, best first; how many rows there are in all; what each needle weighs."""
+    """Rows found by words: where those worth showing hold the most telling words in their folded text, and the number
+    of the needle that stands there, best first; how many rows there are in all; what each needle weighs."""
 
     places: dict[int, tuple[int, int]]
     count: int
@@ -130,8 +136,11 @@ def _by_words(searched: Range, terms: Terms, known: set[int]) -> _Words:
         for id in having:
             scores[id] = scores.get(id, 0.0) + lexical.rarity(population, len(having))
     ranked = sorted(passages, key=lambda id: (scores.get(id, 0.0), id), reverse=True)
+    least = scores.get(ranked[0], 0.0) * WORDS_SHOWN_SHARE if ranked else 0.0
+    shown = ranked[:WORDS_SHOWN_FIRST]
+    shown += [id for id in ranked[WORDS_SHOWN_FIRST:WORDS_SHOWN_MAX] if scores.get(id, 0.0) >= least]
     return _Words(
-        places={id: places[id] for id in ranked},
+        places={id: places[id] for id in shown},
         count=len(short) + len(long_held),
         complete=found.complete and all_read,
         weights=weights,

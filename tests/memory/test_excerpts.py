@@ -5,7 +5,7 @@ from datetime import UTC, datetime, timedelta
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.excerpts import render
+from memory.excerpts import EXCERPT_LEAST_CHARS, EXCERPT_MAX_CHARS, WHOLE_ROOM_CHARS, excerpt_chars, render
 from memory.meaning_search import MeaningHit
 
 BEGAN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -47,3 +47,16 @@ def test_each_day_has_one_heading_and_its_messages_in_order():
         "# 2026-01-02",
         "m:2",
     ]
+
+
+def test_excerpts_shrink_with_their_rank_and_with_the_room_so_that_about_as_many_fit():
+    sizes = [excerpt_chars(rank, WHOLE_ROOM_CHARS) for rank in range(80)]
+    assert sizes[0] == EXCERPT_MAX_CHARS and sizes == sorted(sizes, reverse=True)
+    assert excerpt_chars(0, WHOLE_ROOM_CHARS // 2) == EXCERPT_MAX_CHARS // 2
+    assert excerpt_chars(79, 1_000) == EXCERPT_LEAST_CHARS
+    hits = [hit(number, 0, chars=400) for number in range(1, 200)]
+    whole, half = (
+        render(hits, "needle", room, channel="here").text.count("user: ")
+        for room in (WHOLE_ROOM_CHARS, WHOLE_ROOM_CHARS // 2)
+    )
+    assert half > 0.6 * whole

@@ -10,7 +10,7 @@ from memory.chunks import embedded_rows
 from tests.threads.records import call_tool, exchange, give_result, live, say, thread_of
 from threads import copying
 from threads.history import HistoryRefused
-from threads.literal_search import literal_search, literal_search_everywhere
+from threads.literal_search import WORDS_SHOWN_FIRST, WORDS_SHOWN_MAX, literal_search, literal_search_everywhere
 from threads.literal_windows import LITERAL_MAX_CHARS
 from threads.models import Generation, Message, Thread
 from threads.search_range import Range
@@ -202,6 +202,21 @@ def test_a_word_without_spaces_that_is_found_is_not_taken_apart(thread):
     say(thread, "user", "山脚下有一家店")
     assert ids(search(thread, "岳麓山脚下的银杏")) == [row.pk]
     assert len(search(thread, "岳麓山脚下的枫叶").hits) == 2
+
+
+def test_rows_that_share_a_common_word_alone_leave_their_room_to_what_is_near_in_meaning(thread):
+    for number in range(40):
+        say(thread, "user", f"a harbour of some kind, number {number}")
+    best = say(thread, "user", "the copper bell of the harbour rang at the gateway")
+    result = search(thread, "copper bell harbour gateway rang")
+    assert ids(result)[0] == best.pk
+    assert len(result.hits) == WORDS_SHOWN_FIRST
+    assert (result.total, result.left_out, result.exact) == (41, 41 - WORDS_SHOWN_FIRST, True)
+    assert f"{result.left_out} more hits are not shown" in result.text
+    equals = search(thread, "harbour kind absent")
+    assert len(equals.hits) == WORDS_SHOWN_MAX
+    # Rows with the query itself are never too many to show.
+    assert len(search(thread, "harbour of some kind").hits) == 41
 
 
 def test_a_path_is_taken_as_it_stands(thread):
