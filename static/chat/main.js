@@ -214,8 +214,8 @@ function draw({ fresh = false, sent = false } = {}) {
     conversations.updateThread(state.thread);
     meter.picked(state.thread.model);
   }
-  if (fresh || sent) follower.following = true;
-  if (follower.following) current?.trim();
+  if (fresh || sent) follower.join();
+  if (follower.follows()) current?.trim();
   follower.atTail = !current?.past;
   follower.around(() => drawTimeline(current?.shown, pending));
   walker.refresh();
@@ -301,7 +301,7 @@ function leave(channel) {
 
 function toLatest() {
   current?.toTail();
-  follower.following = true;
+  follower.join();
   draw();
   follower.follow();
   byId("scroller").focus({ preventScroll: true });

@@ -8,17 +8,34 @@ export class Follower {
   constructor(scroller, button, onNear) {
     Object.assign(this, { scroller, button, onNear });
     this.rows = scroller.firstElementChild;
-    this.following = true;
+    this.join();
     this.atTail = true; // whether the end of what is drawn is the end of the conversation
     scroller.addEventListener("scroll", () => this.look(), { passive: true });
     // A keyboard on a phone or a growing message box makes the place smaller: the end stays in view.
-    new ResizeObserver(() => this.following && this.toEnd()).observe(scroller);
+    new ResizeObserver(() => this.follows() && this.toEnd()).observe(scroller);
+  }
+
+  /** From now on the end is followed, wherever the reader is. */
+  join() {
+    this.following = true;
+    this.top = 0; // where the end was shown last
+  }
+
+  /** Whether the end is followed. Who has just scrolled up is known by the place: the event comes a frame later. */
+  follows() {
+    if (this.following && this.scroller.scrollTop < this.top - 1) this.following = this.isNearEnd();
+    return this.following;
+  }
+
+  isNearEnd() {
+    const { scrollHeight, scrollTop, clientHeight } = this.scroller;
+    return this.atTail && scrollHeight - scrollTop - clientHeight < NEAR_END_PX;
   }
 
   look() {
     const { scrollHeight, scrollTop, clientHeight } = this.scroller;
     const below = scrollHeight - scrollTop - clientHeight;
-    this.following = this.atTail && below < NEAR_END_PX;
+    this.following = this.isNearEnd();
     this.button.hidden = this.following;
     if (scrollTop < clientHeight * AHEAD_SCREENS) this.onNear("start");
     if (!this.atTail && below < clientHeight * AHEAD_SCREENS) this.onNear("end");
@@ -26,17 +43,18 @@ export class Follower {
 
   toEnd() {
     this.scroller.scrollTop = this.scroller.scrollHeight;
+    this.top = this.scroller.scrollTop;
   }
 
   follow() {
-    this.following = true;
+    this.join();
     this.button.hidden = true;
     this.toEnd();
   }
 
   /** Draw, and keep the reader's place: at the end, or at the same words, whatever comes or goes around them. */
   around(draw) {
-    const following = this.following;
+    const following = this.follows();
     const anchor = following ? null : this.firstInView();
     const before = anchor?.getBoundingClientRect().top;
     draw();

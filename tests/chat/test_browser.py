@@ -382,6 +382,18 @@ def test_earlier_messages_load_without_moving_what_is_read(open_page, alice):
     expect(page.get_by_role("button", name="Show earlier messages")).to_have_count(0)
 
 
+# What is drawn in the frame in which the reader scrolls, before the browser tells of it.
+DRAWN_BEFORE_TOLD = """async (scroller) => {
+    const { Follower } = await import("/static/chat/scrolling.js");
+    const button = document.createElement("button");
+    const follower = new Follower(scroller, button, () => {});
+    follower.follow();
+    scroller.scrollTop = 100;
+    follower.around(() => scroller.firstElementChild.append(document.createElement("p")));
+    return [scroller.scrollTop, button.hidden];
+}"""
+
+
 def test_a_reader_who_scrolled_up_is_left_there_and_can_go_to_the_end(open_page, alice):
     thread = create_thread(alice)
     say_many(thread, 60)
@@ -397,6 +409,7 @@ def test_a_reader_who_scrolled_up_is_left_there_and_can_go_to_the_end(open_page,
     say(thread, "more news")
     expect(page.locator(".bubble").last).to_have_text("more news")
     expect(page.locator(".bubble").last).to_be_in_viewport()
+    assert page.locator("#scroller").evaluate(DRAWN_BEFORE_TOLD) == [100, False]
 
 
 def test_a_conversation_deleted_elsewhere_says_so_and_the_words_stay(open_page, alice, emulator):
