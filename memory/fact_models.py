@@ -119,6 +119,15 @@ class Fact(models.Model):
                 condition=(Q(kind="about-user") & ~Q(aspect="")) | (~Q(kind="about-user") & Q(aspect="")),
                 name="fact_about_user_has_aspect",
             ),
+            models.CheckConstraint(
+                condition=Q(
+                    kind__in=["about-user", "event", "pointer"],
+                    aspect__in=["", "fact", "preference", "decision", "correction", "identity"],
+                    tone__in=["remark", "decision"],
+                    status__in=["active", "superseded", "retired"],
+                ),
+                name="fact_of_known_kind",
+            ),
             # Newer than what it supersedes, so no circle can close, whoever races.
             models.CheckConstraint(
                 condition=Q(superseded_by__isnull=True) | Q(superseded_by__gt=F("id")), name="fact_superseded_by_newer"

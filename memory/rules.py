@@ -24,6 +24,7 @@ RULES: dict[str, Promise] = {
     "fact_isolated_has_island": _("An isolated fact stands on an island, an open one on none."),
     "fact_island_of_same_owner": _("A fact stands on an island of its owner's."),
     "fact_about_user_has_aspect": _("A fact about the person has an aspect, and no other has one."),
+    "fact_of_known_kind": _("A fact is of a kind, an aspect, a tone and a status that there are."),
     "fact_superseded_by_newer": _("A fact is superseded by a newer one."),
     "fact_superseded_by_same_owner": _("A fact is superseded by one of the same owner."),
     "fact_superseded_says_so": _("A fact that another one replaced is superseded."),

@@ -2,6 +2,7 @@ from django.db import migrations
 
 # Their own tools' names, as they stand in the blocks of such a row.
 FORWARD = """
+    SET CONSTRAINTS ALL IMMEDIATE;
     UPDATE memory_embeddedthread AS done SET through_id = missed.first - 1
     FROM (
         SELECT message.thread_id, min(message.id) AS first FROM threads_message AS message

@@ -84,6 +84,8 @@ def test_what_supersedes_is_newer_and_of_the_same_owner(alice, bob, said, foreig
         old.pk,
     )
     change("fact_superseded_says_so", old, "superseded_by_id", new.pk)
+    for column, unknown in (("aspect", "rumour"), ("tone", "shout"), ("status", "lost")):
+        change("fact_of_known_kind", old, column, unknown)
 
 
 @pytest.mark.parametrize("status", ["superseded", "retired"])

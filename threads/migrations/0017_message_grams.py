@@ -72,6 +72,7 @@ class Migration(migrations.Migration):
     ]
 
     operations = [
+        migrations.RunSQL("SET CONSTRAINTS ALL IMMEDIATE", migrations.RunSQL.noop),
         migrations.RunSQL(STORAGE, STORAGE_BACK),
         migrations.RunSQL(SHORT_ROWS, "DROP INDEX message_short_order"),
         migrations.CreateModel(

@@ -2,6 +2,7 @@ from django.db import migrations, models
 
 # A copied opening is that of the generation which rendered it, the first with these words: they name it.
 FORWARD = """
+    SET CONSTRAINTS ALL IMMEDIATE;
     WITH rendered AS (
         SELECT id, min(id) OVER (PARTITION BY owner_id, coalesce(md5(opening), id::text)) AS by_id
         FROM public.threads_generation

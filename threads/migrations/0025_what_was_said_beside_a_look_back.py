@@ -1,6 +1,7 @@
 from django.db import migrations
 
 FORWARD = """
+    SET CONSTRAINTS ALL IMMEDIATE;
     UPDATE threads_message SET meta = meta - 'looks_back'
     WHERE role = 'assistant' AND meta ? 'looks_back' AND text ~ '[^[:space:]]'
 """
