@@ -5,6 +5,7 @@ from typing import Any
 
 from django.contrib.admin import SimpleListFilter
 from django.contrib.admin.utils import get_fields_from_path
+from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest
 from unfold.admin import ModelAdmin
 from unfold.paginator import InfinitePaginator
@@ -22,6 +23,12 @@ class ConsoleAdmin(ModelAdmin):
 
     # Parameters that links of other pages carry.
     linked_lookups: tuple[str, ...] = ()
+
+    def get_object(self, request: HttpRequest, object_id: str, from_field: str | None = None) -> Any:
+        """As in Django, which looks for the row first and so tells whoever may see none which ids there are."""
+        if not (self.has_view_or_change_permission(request) or self.has_delete_permission(request)):
+            raise PermissionDenied
+        return super().get_object(request, object_id, from_field)
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
         declared = self.get_list_filter(request)

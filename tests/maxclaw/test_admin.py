@@ -200,6 +200,16 @@ def test_staff_see_what_permissions_grant(bob, thread):
         assert browser.get(url).status_code == 403
     for model in admin.site._registry:
         assert browser.get(reverse(f"admin:{name_of(model)}_changelist")).status_code == 403, model
+    told = set()
+    for model, options in admin.site._registry.items():
+        for page in ("read", "history", "delete", "change", "retire"):
+            for row in (options.get_queryset(None).first().pk, 10**9):
+                try:
+                    address = reverse(f"admin:{name_of(model)}_{page}", args=[row])
+                except NoReverseMatch:
+                    continue
+                told |= {browser.get(address).status_code, browser.post(address).status_code}
+    assert told <= {403, 405}, "nothing says which ids there are"
     bob.user_permissions.add(Permission.objects.get(codename="view_modelcall"))
     bob = User.objects.get(pk=bob.pk)
     assert browser.get(reverse("admin:llm_modelcall_changelist")).status_code == 200
