@@ -93,9 +93,10 @@ def grant_new(thread: Thread, holder: str, frame: TaskFrame, taken: Sequence[Inb
 
 def renew(holding: Holding) -> tuple[bool, bool]:
     """Hold on for another LEASE_SECONDS. Returns (still held, stop asked): stop is read again at each renewal, so
-    that a lost ring costs at most one interval."""
-    held = Thread.objects.filter(pk=holding.thread_id, lease_token=holding.token).update(
-        lease_until=clock.now() + timedelta(seconds=settings.LEASE_SECONDS)
+    that a lost ring costs at most one interval. What has lapsed is not held any more."""
+    now = clock.now()
+    held = Thread.objects.filter(pk=holding.thread_id, lease_token=holding.token, lease_until__gte=now).update(
+        lease_until=now + timedelta(seconds=settings.LEASE_SECONDS)
     )
     stop_asked = TaskFrame.objects.filter(pk=holding.frame_id, stop_asked=True).exists()
     return bool(held), stop_asked
@@ -149,8 +150,3 @@ def _let_go(thread: Thread, state: Thread.State) -> None:
     thread.lease_until = None
     thread.lease_holder = ""
     thread.updated = clock.now()
-
-
-def lapsed(thread: Thread) -> bool:
-    """Whether the thread's holder has not renewed in time."""
-    return thread.lease_until is None or thread.lease_until < clock.now()

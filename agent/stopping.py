@@ -6,12 +6,13 @@ from django.db import transaction
 from django.utils.translation import gettext as _
 
 from accounts.models import User
-from agent import ending, leases, speaking
+from agent import ending, speaking
 from agent.bell import ring
 from agent.models import TaskFrame
 from agent.refusals import Refused
 from threads.access import NoSuchThread, access_thread
 from threads.models import Thread
+from threads.transcript import lapsed
 
 
 def stop(user: User, channel: str, frame_id: Any) -> TaskFrame:
@@ -31,7 +32,7 @@ def stop(user: User, channel: str, frame_id: Any) -> TaskFrame:
             raise Refused("no-such-turn", _("There is no such turn to stop."))
         if frame.state in (TaskFrame.State.DONE, TaskFrame.State.FAILED):
             return frame
-        if thread.state == Thread.State.RUNNING and not leases.lapsed(thread):
+        if thread.state == Thread.State.RUNNING and not lapsed(thread):
             frame.stop_asked = True
             frame.save(update_fields=["stop_asked"])
             ring("stop", {"thread": thread.pk, "frame": frame.pk})

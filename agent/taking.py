@@ -14,7 +14,7 @@ from agent.safe_point import append_note, rows_of, waiting_items
 from maxclaw import clock
 from threads.lifecycle import title_from
 from threads.models import Thread
-from threads.transcript import ThreadGone, live_generation, lock_thread
+from threads.transcript import ThreadGone, lapsed, live_generation, lock_thread
 
 STARTS_A_TURN_FROM_LEVEL = Level.TASK
 
@@ -51,7 +51,7 @@ def take(thread_id: int, holder: str) -> Holding | None:
         # A turn that is swept here may have stood above another.
         look_below = vars(thread)["has_suspended"] or thread.state == Thread.State.RUNNING
         if thread.state == Thread.State.RUNNING:
-            if not leases.lapsed(thread):
+            if not lapsed(thread):
                 return None
             ending.interrupt_and_settle(thread, TaskFrame.EndReason.INTERRUPTED)
         if thread.state == Thread.State.WAITING or thread.status != Thread.Status.ACTIVE or thread.deleted:
@@ -105,7 +105,7 @@ def sweep(thread_id: int) -> bool:
             thread = lock_thread(thread_id)
         except ThreadGone:
             return False
-        if thread.state != Thread.State.RUNNING or not leases.lapsed(thread):
+        if thread.state != Thread.State.RUNNING or not lapsed(thread):
             return False
         ending.interrupt_and_settle(thread, TaskFrame.EndReason.INTERRUPTED)
         return True

@@ -18,7 +18,6 @@ from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_K
 from django.contrib.sessions.backends.db import SessionStore
 
 from accounts.models import User
-from agent.leases import lapsed
 from agent.models import InboxItem, TaskFrame
 from llm.emulator.client import text
 from llm.models import ModelCall
@@ -31,6 +30,7 @@ from tests.agent.world import database_url
 from tests.emulator_server import running_emulator
 from threads.lifecycle import create_thread
 from threads.models import Message, Thread
+from threads.transcript import lapsed
 from threads.verification import verify_thread
 
 pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.processes, pytest.mark.timeout(300)]

@@ -71,7 +71,8 @@ def locked_rows() -> QuerySet[Thread]:
 def lock_thread(thread_id: int, lease_token: UUID | None = None, **also: Combinable) -> Thread:
     """Lock the thread's row until the transaction ends, and return it as it is now, its owner with it.
 
-    With a `lease_token`, the caller writes as the holder of the thread's lease. `also` are annotations, read in the
+    With a `lease_token`, the caller writes as the holder of the thread's lease, which ends when its time is over, swept
+    or not: a holder that stalled and woke writes nothing more. `also` are annotations, read in the
     same statement: where it had to wait for the lock they may be older than the row, so they may only save work that
     a ring will ask for again. Raises ThreadGone, LeaseLost, and TransactionManagementError outside a transaction.
     """
@@ -79,10 +80,15 @@ def lock_thread(thread_id: int, lease_token: UUID | None = None, **also: Combina
         thread = locked_rows().annotate(**also).get(pk=thread_id)
     except Thread.DoesNotExist:
         raise ThreadGone(thread_id) from None
-    if lease_token is not None and thread.lease_token != lease_token:
+    if lease_token is not None and (thread.lease_token != lease_token or lapsed(thread)):
         raise LeaseLost(thread_id)
     mark_locked(thread)
     return thread
+
+
+def lapsed(thread: Thread) -> bool:
+    """Whether the thread's holder has not renewed in time."""
+    return thread.lease_until is None or thread.lease_until < clock.now()
 
 
 def mark_locked(thread: Thread) -> None:

@@ -34,6 +34,26 @@ def say(thread, words, key):
     return sending.send(thread.owner, thread.channel, words, client_key=key)
 
 
+def writes_nothing(stalled):
+    """Whatever the holder of a lapsed lease does once it is awake again."""
+    assert leases.renew(stalled) == (False, False)
+    before = (Message.objects.count(), TurnEvent.objects.count())
+    with pytest.raises(LeaseLost), transaction.atomic():
+        lock_thread(stalled.thread_id, stalled.token)
+
+    owner_id = Thread.objects.get(pk=stalled.thread_id).owner_id
+
+    async def write_a_delta():
+        writer = DeltaWriter(stalled.thread_id, owner_id, stalled.token)
+        writer.add(1, text="late words")
+        await writer.close()
+
+    with pytest.raises(LeaseLost):
+        async_to_sync(write_a_delta)()
+    async_to_sync(Turn(stalled).run)()
+    assert (Message.objects.count(), TurnEvent.objects.count()) == before
+
+
 def test_two_holders_never_have_one_thread(thread):
     say(thread, "Hello", "k1")
     first = taking.take(thread.pk, "first")
@@ -49,21 +69,17 @@ def test_a_lapsed_lease_can_be_taken_and_the_old_holder_writes_nothing(thread):
         woken = taking.take(thread.pk, "second")
         assert woken is not None
         assert woken.token != stalled.token
-        assert leases.renew(stalled) == (False, False)
-        before = (Message.objects.count(), TurnEvent.objects.count())
-        with pytest.raises(LeaseLost), transaction.atomic():
-            lock_thread(thread.pk, stalled.token)
-
-        async def write_a_delta():
-            writer = DeltaWriter(thread.pk, thread.owner_id, stalled.token)
-            writer.add(1, text="late words")
-            await writer.close()
-
-        with pytest.raises(LeaseLost):
-            async_to_sync(write_a_delta)()
-        async_to_sync(Turn(stalled).run)()
-        assert (Message.objects.count(), TurnEvent.objects.count()) == before
+        writes_nothing(stalled)
     assert TaskFrame.objects.order_by("id").first().end_reason == "interrupted"
+
+
+def test_a_stalled_holder_that_wakes_before_anybody_swept_writes_nothing_either(thread):
+    say(thread, "Hello", "k1")
+    stalled = taking.take(thread.pk, "stalled")
+    with clock.moved(31):
+        writes_nothing(stalled)
+        sweep_lapsed_leases(clock.now())
+        assert TaskFrame.objects.get(pk=stalled.frame_id).end_reason == "interrupted"
 
 
 def test_a_stalled_holder_that_wakes_in_mid_stream_writes_nothing_more(emulator, thread, settings):

@@ -3,6 +3,7 @@
 import json
 import threading
 import uuid
+from datetime import timedelta
 
 import pytest
 from django.db import IntegrityError, connection, transaction
@@ -48,10 +49,13 @@ def test_a_thread_that_is_gone_cannot_be_locked():
 def test_another_holders_token_writes_nothing(alice):
     thread = thread_of(alice)
     token = uuid.uuid4()
-    Thread.objects.filter(pk=thread.pk).update(state="running", lease_token=token, lease_until=clock.now())
+    until = clock.now() + timedelta(seconds=30)
+    Thread.objects.filter(pk=thread.pk).update(state="running", lease_token=token, lease_until=until)
     assert lock_thread(thread.pk, token).lease_token == token
     with pytest.raises(LeaseLost):
         lock_thread(thread.pk, uuid.uuid4())
+    with clock.moved(31), pytest.raises(LeaseLost):
+        lock_thread(thread.pk, token)
     Thread.objects.filter(pk=thread.pk).update(state="idle", lease_token=None, lease_until=None)
     with pytest.raises(LeaseLost):
         lock_thread(thread.pk, token)
