@@ -14,9 +14,11 @@ FIRST = (
     "test_serve.py",
     "test_long_history.py",
     "test_export_import.py",
+    "test_every_page.py",
     "test_benchmarks.py",
     "test_page_states.py",
     "test_strangers.py",
+    "test_review_browser.py",
     "test_admin_browser.py",
     "test_environment_setup.py",
 )
