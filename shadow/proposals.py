@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from django.db import DatabaseError, connection, transaction
+from django.db.models import JSONField, Value
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import best_match
 
@@ -64,7 +65,10 @@ def read(answer: Answer) -> Read:
         said = salvaged(block["input"])
         listed = said.get(LIST)
         items += listed if isinstance(listed, list) and set(said) == {LIST} else [said]
-    return Read(items[:ITEMS_MAX], foreign, proposed)
+    if len(items) > ITEMS_MAX:
+        # Kept as one more that is rejected, so that whoever looks at the run sees it.
+        items[ITEMS_MAX:] = [f"{len(items) - ITEMS_MAX} more items, which were not read: at most {ITEMS_MAX} are."]
+    return Read(items, foreign, proposed)
 
 
 @dataclass(frozen=True)
@@ -83,6 +87,10 @@ class Candidate:
         """A text of the item as written; blank where there is none."""
         value = self.item.get(name) if isinstance(self.item, dict) else None
         return value if isinstance(value, str) else ""
+
+
+# Stands for an item whose words no database takes.
+UNKEPT = Candidate("what was proposed cannot be stored")
 
 
 def candidates(items: Iterable[Any]) -> list[Candidate]:
@@ -322,19 +330,25 @@ def _write(rows: Sequence[_Row]) -> None:
 
 
 def _written_alone(run: ShadowRun, thread: Thread, position: int, judged: _Judged) -> _Row:
-    row = _row(run, thread, position, judged)
-    try:
-        _write([row])
-    except DatabaseError as refusal:
-        if judged.error:
-            raise
-        error = f"The database refused it: {type(refusal).__name__}."
-        row = _row(run, thread, position, replace(judged, draft=None, error=error))
-        _write([row])
-    return row
+    """One item's row, as rejected where the database refuses it, and without what it says where that cannot be kept:
+    no item takes others along."""
+    tried = judged
+    while True:
+        row = _row(run, thread, position, tried)
+        try:
+            _write([row])
+        except DatabaseError as refusal:
+            if tried.candidate is UNKEPT:
+                raise
+            error = judged.error or f"The database refused it: {type(refusal).__name__}."
+            tried = _Judged(UNKEPT, None, [], error) if tried.error else replace(judged, draft=None, error=error)
+        else:
+            return row
 
 
 def _raw(item: Any) -> Any:
+    if item is None:
+        return Value(None, JSONField())  # JSON's null, where None is the database's
     text = json.dumps(item, ensure_ascii=False)
     return secrets.redact_leaves(item if len(text) <= RAW_MAX_CHARS else head(text, RAW_MAX_CHARS))
 

@@ -11,6 +11,7 @@ from accounts import erasing
 from agent.policy import SHADOW_TOOL
 from llm.emulator.client import raw_tool_use
 from llm.estimates import estimate_tokens
+from llm.events import Answer
 from memory import fact_embedding
 from memory.models import Fact
 from shadow import admin_review, cursors, known, proposals, question
@@ -44,13 +45,47 @@ def test_a_malformed_item_rejects_none_of_its_siblings(said):
     wrong_kind = item(said.pk, kind="recipe")
     unknown = item(said.pk, colour="green")
     nothing = item(said.pk, evidence=[])
-    errors = stored(said, item(said.pk), wrong_kind, unknown, nothing, "no object", {})
+    errors = stored(said, item(said.pk), wrong_kind, unknown, nothing, "no object", {}, None)
     assert errors[0] == ""
     assert "kind" in errors[1]
     assert "colour" in errors[2]
     assert all(errors[3:])
     assert ShadowFactProposal.objects.get(position=1).raw == wrong_kind
-    assert ShadowFactProposal.objects.count() == 6
+    assert ShadowFactProposal.objects.get(position=6).raw is None
+    assert ShadowFactProposal.objects.count() == 7
+
+
+ODD = [
+    None,
+    True,
+    0,
+    1e308,
+    "text",
+    [],
+    [[None]],
+    {"text": None},
+    {"text": "a\x00b", "kind": "event"},
+    {"a": {"b": {"c": [[[[[[[[]]]]]]]]}}},
+    *({"evidence": [{"kind": "max-stated", "message_id": odd}]} for odd in (10**30, -1, True, 1.5, "m:", "\u200b", [])),
+    float("inf"),
+    {"text": float("nan")},
+]
+
+
+@pytest.mark.parametrize("odd", ODD, ids=ascii)
+def test_no_odd_item_takes_others_along(said, odd):
+    good = item(said.pk)
+    mixed = good | odd if isinstance(odd, dict) else odd
+    errors = stored(said, good, mixed, item(said.pk, "Prefers tea in the morning."))
+    assert [bool(error) for error in errors][::2] == [False, False]
+    assert ShadowFactProposal.objects.count() == 3
+
+
+def test_items_beyond_the_limit_are_told_as_one_that_is_rejected():
+    call = {"type": "tool_use", "id": "toolu_1", "name": SHADOW_TOOL, "input": {"facts": [{}] * 53}}
+    read = proposals.read(Answer("[]", [call], "", "", "tool_use", None, ""))
+    assert len(read.items) == proposals.ITEMS_MAX + 1
+    assert proposals.candidates(read.items)[-1].error.startswith("Not as the tool says: '3 more items")
 
 
 def test_many_items_are_judged_and_written_by_as_many_statements_as_few(alice, said):
