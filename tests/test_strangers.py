@@ -5,6 +5,7 @@ being there. A parameter that the walk cannot fill fails it, so that whoever add
 """
 
 import json
+import re
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,7 +13,11 @@ from typing import Any
 
 import pytest
 from asgiref.sync import async_to_sync
+from django.apps import apps
 from django.conf import settings
+from django.contrib import admin
+from django.contrib.admin.utils import quote
+from django.contrib.contenttypes.models import ContentType
 from django.urls import URLResolver, get_resolver
 
 from accounts.models import User
@@ -30,6 +35,7 @@ from tests.chat.conftest import server  # noqa: F401  # fixture
 from tests.chat.records import say
 from tests.chat.sockets import open_socket
 from tests.conftest import PASSWORD
+from tests.maxclaw.console_records import SECRET, fill
 from tests.memory.facts import fact_row
 from threads.lifecycle import create_thread
 from threads.models import Generation, Message, Thread
@@ -89,7 +95,7 @@ def secrets(transactional_db) -> Secrets:
         status=ToolCall.Status.WAITING,
     )
     fact_row(alice, message, f"remembered {CANARY}", pk=500_010)
-    ImportJob.objects.create(pk=500_009, owner=alice, file_name=CANARY, stored_as="0" * 32)
+    ImportJob.objects.create(pk=500_009, owner=alice, file_name=CANARY, stored_as="1" * 32)
     InboxItem.objects.create(pk=500_005, thread=thread, owner=alice, level=Level.IDLE, text=CANARY, client_key="alices")
     known = {
         "channel": thread.channel,
@@ -119,7 +125,7 @@ def state_of_alice() -> str:
 # Pages and endpoints
 
 METHODS = ("get", "post", "put", "patch", "delete")
-# What a parameter of a URL stands for. Object ids of the admin are tried with every kind of id.
+# What a parameter of a URL stands for. The rows of the console's pages are those of the model behind each.
 PARAMETERS = {
     "channel": "channel",
     "message_id": "message",
@@ -131,10 +137,11 @@ PARAMETERS = {
     "fact": "fact",
     "generation": "generation",
     "user_id": "user",
-    "id": "thread",
-    "object_id": "thread",
-    "content_type_id": "thread",
+    "id": "row",
+    "object_id": "row",
+    "content_type_id": "content_type",
 }
+CONSOLE_ROW = re.compile(r"admin/(\w+)/(\w+)/<")
 # Not of anybody: names of apps, parts of the schema, the admin's catch-all.
 FREE_PARAMETERS = {"app_label": "threads", "url": "nothing", "format": ".json", "section": "x", "ordinal": "1"}
 # What a body may ask for, all at once: serializers take what they know.
@@ -161,6 +168,25 @@ def filled(route: str, values: dict[str, Any]) -> str:
         assert name in PARAMETERS or name in FREE_PARAMETERS, f"{route}: tell the walk what {name} stands for"
         parts.append(str(values[PARAMETERS[name]] if name in PARAMETERS else FREE_PARAMETERS[name]))
     return "/" + "".join(parts).replace("(?P", "")
+
+
+def values_for(route: str, secrets: Secrets) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What the walk fills a route with: what there is, and what there is not.
+
+    A page of the console gets a row that its own model has, alice's where rows have owners; what `admin/r/` leads to
+    is a message.
+    """
+    of_message = {"content_type": ContentType.objects.get_for_model(Message).pk}
+    row = secrets.known["message"]
+    if found := CONSOLE_ROW.match(route):
+        model = apps.get_model(*found.groups())
+        rows = admin.site._registry[model].get_queryset(None).order_by("-pk")
+        if model is User:
+            rows = rows.filter(pk=secrets.known["user"])
+        elif any(field.name == "owner" for field in model._meta.fields):
+            rows = rows.filter(owner=secrets.known["user"])
+        row = quote(str(rows.values_list("pk", flat=True)[0]))
+    return {**secrets.known, **of_message, "row": row}, {**secrets.unknown, **of_message, "row": UNKNOWN_ID}
 
 
 def quote_of(values: dict[str, Any]) -> dict[str, Any]:
@@ -200,7 +226,8 @@ def told_by(answer) -> tuple[int, str, str]:
 
 
 @pytest.mark.parametrize("who", ["another user", "staff without permissions", "nobody"])
-def test_no_address_tells_or_changes_anything_of_anothers(client, bob, secrets, who):
+def test_no_address_tells_or_changes_anything_of_anothers(client, bob, charlie, secrets, who):
+    fill(secrets.thread.owner, charlie)
     if who == "staff without permissions":
         bob.is_staff = True
         bob.save()
@@ -215,26 +242,25 @@ def test_no_address_tells_or_changes_anything_of_anothers(client, bob, secrets, 
         return answer
 
     for route in routes():
+        there, not_there = values_for(route, secrets)
         for method in ("get", "post") if route.startswith("admin/") else METHODS:
             place = f"{method} {route}"
-            known = answer_to(method, route, secrets.known)
+            known = answer_to(method, route, there)
             assert CANARY not in known[2] + known[1], place
+            assert SECRET not in known[2] + known[1], place
             assert known[0] != 500, place
             if "<" not in route:
                 continue
             assert known[0] >= 300, place
-            if route.startswith("admin/") and bob.is_staff:
-                # Django's admin tells its staff whether a row exists before it asks for permission; no more than that.
-                continue
-            unknown = answer_to(method, route, secrets.unknown)
+            unknown = answer_to(method, route, not_there)
             assert known[0] == unknown[0], place
-            assert comparable(secrets, known) == comparable(secrets, unknown), place
+            assert comparable(secrets, known, there) == comparable(secrets, unknown, not_there), place
     assert state_of_alice() == before
 
 
-def comparable(secrets: Secrets, answer: tuple[int, str, str]) -> str:
+def comparable(secrets: Secrets, answer: tuple[int, str, str], values: dict[str, Any]) -> str:
     lines = [line for line in f"{answer[1]}\n{answer[2]}".splitlines() if "csrf" not in line.lower()]
-    return secrets.masked("\n".join(lines))
+    return secrets.masked("\n".join(lines).replace(f"/{values['row']}/", "/·/"))
 
 
 # Frames of the socket
