@@ -26,6 +26,7 @@ from maxclaw.database_threads import in_database
 from maxclaw.heartbeat import WORKER_PREFIX
 from maxclaw.models import Heartbeat
 from maxclaw.processes import spawn
+from tests.agent.test_cached_prefix import LONG, check_each_extends_the_one_before
 from tests.agent.world import database_url
 from tests.emulator_server import running_emulator
 from threads.lifecycle import create_thread
@@ -266,7 +267,7 @@ def test_a_server_killed_in_the_middle_of_an_answer_leaves_the_next_message_to_t
 
     async def scenario(emulator, ports):
         async with Page(next(iter(ports.values())), cookie, thread.channel) as page:
-            await page.send({"type": "send", "channel": thread.channel, "key": "k", "text": "Count"})
+            await page.send({"type": "send", "channel": thread.channel, "key": "k", "text": f"{LONG}Count"})
             await page.until(lambda _frame: page.streamed)
         pid, port = await in_database(holder_of, thread, ports)
         os.kill(pid, signal.SIGKILL)
@@ -282,14 +283,20 @@ def test_a_server_killed_in_the_middle_of_an_answer_leaves_the_next_message_to_t
         emulator.answer(text("Here again."))
         with two_servers(emulator.base_url, lease_seconds=2, clusters=0) as ports:
             async_to_sync(scenario)(emulator, ports)
-        bodies = emulator.bodies()
+        requests = emulator.requests(path="/v1/messages")
     rows = list(Message.objects.filter(thread=thread).order_by("id"))
-    assert [row.text for row in rows if row.role == "user"] == ["Count", "Still there?"]
+    assert [row.text for row in rows if row.role == "user"] == [f"{LONG}Count", "Still there?"]
     assert [row.meta.get("notice") for row in rows if row.role == "event"] == ["interrupted"]
     [cut, again] = [row for row in rows if row.role == "assistant"]
     assert cut.text and cut.text != words and words.startswith(cut.text)
     assert again is rows[-1] and again.text == "Here again."
-    assert bodies[-1]["messages"][2] == {"role": "assistant", "content": [{"type": "text", "text": cut.text}]}
+    # Nothing but the records is left of the process that sent the first request: the other one sends it on unchanged.
+    assert len(requests) == 2
+    check_each_extends_the_one_before(requests)
+    assert json.loads(requests[-1]["body"])["messages"][2] == {
+        "role": "assistant",
+        "content": [{"type": "text", "text": cut.text}],
+    }
     assert list(TaskFrame.objects.order_by("id").values_list("end_reason", flat=True)) == ["interrupted", "answered"]
     report = verify_thread(thread)
     assert report.calls == report.proved == 2

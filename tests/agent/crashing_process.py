@@ -2,8 +2,11 @@
 
 Each line on standard input is a point (a key of POINTS or one of its siblings, or "nowhere"); for each, a child is
 forked from this loaded but idle process, and says "running PID". It dies by SIGKILL, so nothing of it gets to clean up.
-It stands in for the ASGI process: the same bell, the same runner, no pages. At an idle point, which the id of a thread
-follows, it stands in for the background worker.
+It stands in for the ASGI process: the same bell, the same runner, no pages. That suffices for every point of a turn:
+a turn lives in the runner and leaves nothing but rows, pages only read these and put words into the queue, and SIGKILL
+ends either process between the same two writes. That the server itself is no different is shown at one point by a real
+one, killed in the middle of an answer (tests/test_two_servers.py). At an idle point, which the id of a thread follows,
+it stands in for the background worker.
 """
 
 import asyncio
