@@ -29,11 +29,10 @@ from memory.models import Fact
 from memory.refusals import FactRefused
 from shadow.models import ShadowFactProposal, ShadowProposalEvidence, ShadowRun
 from shadow.salvaging import salvaged
-from shadow.tools import ITEM, LIST
+from shadow.tools import ITEM, ITEMS_MAX, LIST
 from threads.models import Generation, Message, Thread
 from threads.visibility import Viewer
 
-ITEMS_MAX = 50
 ERROR_MAX_CHARS = 1_000
 RAW_MAX_CHARS = 20_000
 _ITEM = Draft202012Validator(ITEM)

@@ -19,6 +19,7 @@ ITEM: dict[str, Any] = {
     "additionalProperties": False,
 }
 LIST = "facts"
+ITEMS_MAX = 50
 
 
 @tool(
@@ -29,7 +30,7 @@ LIST = "facts"
     ),
     parameters={
         "type": "object",
-        "properties": {LIST: {"type": "array", "items": ITEM}},
+        "properties": {LIST: {"type": "array", "items": ITEM, "maxItems": ITEMS_MAX}},
         "required": [LIST],
         "additionalProperties": False,
     },

@@ -23,7 +23,7 @@ from shadow.models import ShadowRun
 from tests.shadow.playing import LONG, play, shadow
 from tests.threads.records import exchange, live, thread_of
 from threads import lifecycle
-from threads.models import Generation, Message, Thread
+from threads.models import Message, Thread
 
 NOW = clock.now()
 WARM = PrefixFacts(
@@ -114,7 +114,8 @@ def test_the_records_say_the_same(warm, settings, tmp_path, caplog):
     calls = ModelCall.objects.filter(pk=call.pk)
     assert reason() is None
     # A generation that ended keeps its own warm prefix.
-    Generation.objects.filter(pk=generation.pk).update(ended=clock.now(), end_reason="manual")
+    lifecycle.end(warm)
+    assert warm.generations.get().ended
     assert reason() is None
     # A header of before the tool was there stays with its generation.
     said = json.loads(call.header.text)

@@ -8,13 +8,14 @@ from django.db import connection, transaction
 from django.test.utils import CaptureQueriesContext
 
 from accounts import erasing
+from agent import registry
 from agent.policy import SHADOW_TOOL
 from llm.emulator.client import raw_tool_use
 from llm.estimates import estimate_tokens
 from llm.events import Answer
 from memory import fact_embedding
 from memory.models import Fact
-from shadow import admin_review, cursors, known, proposals, question
+from shadow import admin_review, cursors, known, proposals, question, tools
 from shadow.models import ShadowFactProposal
 from tests.memory.facts import fact_row, remember
 from tests.raw_sql import run as execute
@@ -84,7 +85,8 @@ def test_no_odd_item_takes_others_along(said, odd):
 def test_items_beyond_the_limit_are_told_as_one_that_is_rejected():
     call = {"type": "tool_use", "id": "toolu_1", "name": SHADOW_TOOL, "input": {"facts": [{}] * 53}}
     read = proposals.read(Answer("[]", [call], "", "", "tool_use", None, ""))
-    assert len(read.items) == proposals.ITEMS_MAX + 1
+    assert len(read.items) == tools.ITEMS_MAX + 1
+    assert registry.get(SHADOW_TOOL).parameters["properties"]["facts"]["maxItems"] == tools.ITEMS_MAX
     assert proposals.candidates(read.items)[-1].error.startswith("Not as the tool says: '3 more items")
 
 
@@ -151,6 +153,27 @@ def test_what_is_no_sound_json_in_an_item_rejects_none_of_its_siblings(emulator,
         else:
             assert len(errors) == 1
             assert errors[0]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_no_odd_item_or_list_fails_a_run(emulator, alice):
+    """As they arrive on the wire, each in a run of its own, between two items that hold."""
+    cursors.initialize()
+    thread = thread_of(alice)
+    good = json.dumps(item(exchange(thread, "I prefer tea.")[0].pk))
+    odd = ["null", "true", "1e308", "9" * 4000, '"text"', "[" * 60 + "]" * 60, '"a\\u0000b"', '"\\ud83d"']
+    odd += [f'{good[:-1]}, "text": {text}}}' for text in ("null", '"a\\u0000b"', '"\\ud83d"', "1.5")]
+    cited = ("9" * 30, "9" * 4000, "true", "1.5", "null", '"\\u200b"', '"m:\\u200b"', '"\\u0000"', '"\\ud83d"')
+    odd += [f'{{"text": "Tea.", "evidence": [{{"kind": "max-stated", "message_id": {one}}}]}}' for one in cited]
+    wholes = [(f'{{"facts": [{good}, {one}, {good}]}}', [False, True, False]) for one in odd]
+    wholes += [(whole, [True]) for whole in ('{"facts": null}', '{"facts": "tea"}', "{}", f'{{"facts": {good}}}')]
+    for raw, rejected in wholes:
+        emulator.answer(raw_tool_use(SHADOW_TOOL, [raw]), match=ASKED)
+        exchange(thread, "I prefer tea.")
+        run = shadow(thread)
+        assert run.status == "completed", (raw[:300], run.error)
+        errors = run.proposals.order_by("position").values_list("validation_error", flat=True)
+        assert [bool(error) for error in errors] == rejected, (raw[:300], errors)
 
 
 def test_evidence_is_of_the_same_conversation_of_the_same_person_and_there(alice, bob, said):
