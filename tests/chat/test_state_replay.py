@@ -2,10 +2,11 @@
 
 import asyncio
 import copy
+from collections import Counter
 
 import pytest
 from asgiref.sync import async_to_sync
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from agent import revising
@@ -20,10 +21,12 @@ from tests.chat.histories import random_history
 from threads.models import Message, Thread
 from threads.verification import verify_thread
 
+EXAMPLES = 6
 PAGE = 6  # small, so that long conversations outgrow it
 
 ANSWERS = {
     "text": [emulated.text("Aye, ", pieces=["Aye", ", "])],
+    "long": [emulated.text("a word and another " * 40)],
     "thinking": [emulated.thinking("Let me see."), emulated.text("I thought of it, 字.")],
     "history": [emulated.text("I look."), emulated.tool_use("message_history_read", {"channel": "nosuchthread"})],
     "question": [emulated.tool_use("ask_user_question", {"question": "Which?", "options": ["a", "b"]})],
@@ -43,30 +46,53 @@ ACTIONS = st.one_of(
 )
 
 
+# Between them every kind of action where it has an effect, which chance alone does not find in so few examples.
+REVISED = [("answer", None), ("rest", None), ("rewind", 0), ("undo", 0), ("retry", 0), ("rest", None), ("edit", 0)]
+WITHDRAWN = [("stop", None), ("rest", None), ("rename", None), ("archive", None), ("unarchive", None)]
+WITHDRAWN += [
+    ("fault", "bad"),
+    ("rest", None),
+    ("say", "long"),
+    ("look", 0.08),
+    ("say", "text"),
+    ("withdraw", 0),
+    ("stop", None),
+]
+
+
 @pytest.mark.django_db(transaction=True)
 def test_a_snapshot_of_any_moment_and_the_events_after_it_equal_a_fresh_one(alice, emulator):
+    did: Counter[str] = Counter()
+
     @settings(
-        max_examples=12,
+        max_examples=EXAMPLES,
         deadline=None,
         derandomize=True,
         suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
     )
-    @given(st.lists(ACTIONS, min_size=3, max_size=10))
+    @example(REVISED)
+    @example(WITHDRAWN)
+    @given(st.lists(ACTIONS, min_size=3, max_size=8))
     def holds(actions):
         emulator.reset()
         emulator.set_pace({"first_token_ms": 15, "tokens_per_second": 300})
-        async_to_sync(scenario)(emulator, alice, actions)
+        async_to_sync(scenario)(emulator, alice, actions, did)
 
     holds()
+    assert [name for name in CHANGES if not did[name]] == [], f"these never had an effect: {did}"
+    assert did["compared"] >= 3 * EXAMPLES, did
 
 
-async def scenario(emulator, owner, actions):
+async def scenario(emulator, owner, actions, did):
+    """Some actions on a conversation with an answered turn and an open question; counts those that had an effect."""
     async with running_world(emulator) as world:
         thread = await world.new_thread(owner)
         moments = [await look(thread)]
-        for name, what in actions:
-            await act(world, thread, owner, name, what)
+        for name, what in [("say", "text"), ("rest", None), ("say", "question"), ("rest", None), *actions]:
+            before = await in_database(all_events, thread)
+            taken = await act(world, thread, owner, name, what)
             moments.append(await look(thread))
+            did[name] += taken and len(await in_database(all_events, thread)) > len(before)
         await world.rest(thread)
         fresh = await look(thread)
         events = await in_database(all_events, thread)
@@ -78,6 +104,7 @@ async def scenario(emulator, owner, actions):
             replayed = replay(moment, events)
             # What changed too much to be told is read anew by every client.
             if not replayed.get("stale"):
+                did["compared"] += 1
                 assert newest_page(replayed) == newest_page(fresh)
 
 
@@ -86,6 +113,7 @@ async def look(thread):
 
 
 async def act(world, thread, owner, name, what):
+    """Do one thing; returns whether it found something to do it to and was not refused."""
     try:
         if name == "say":
             world.emulator.answer(*ANSWERS[what])
@@ -96,20 +124,22 @@ async def act(world, thread, owner, name, what):
         elif name == "look":
             await asyncio.sleep(what)
         elif name == "stop":
-            await in_database(stop_whatever_runs, thread, owner)
+            return await in_database(stop_whatever_runs, thread, owner)
         elif name == "answer":
             call = await in_database(lambda: ToolCall.objects.filter(thread=thread, status="waiting").first())
-            if call is not None:
-                await world.answer(thread, call, "a")
+            if call is None:
+                return False
+            await world.answer(thread, call, "a")
         elif name == "rest":
             await world.rest(thread)
         elif name in REVISIONS:
-            await in_database(revise, name, thread, owner, what)
+            return await in_database(revise, name, thread, owner, what)
         else:
             change = {"rename": rename, "archive": archive_conversation, "unarchive": unarchive_conversation}[name]
             await in_database(change, owner, thread.channel)
     except Refused:
-        pass  # nothing was stored, so nothing is to be told
+        return False  # nothing was stored, so nothing is to be told
+    return True
 
 
 def rename(owner, channel):
@@ -117,6 +147,8 @@ def rename(owner, channel):
 
 
 REVISIONS = ("rewind", "edit", "retry", "undo", "withdraw")
+# What has to have had an effect in some example, or the test says nothing of it.
+CHANGES = ("say", "fault", "stop", "answer", "rename", "archive", "unarchive", *REVISIONS)
 
 
 def revise(name, thread, owner, which):
@@ -133,8 +165,10 @@ def revise(name, thread, owner, which):
         revising.undo_rewind(owner, thread.channel)
     else:
         item = InboxItem.objects.filter(thread=thread, state="waiting").first()
-        if item is not None:
-            revising.withdraw(owner, thread.channel, item.pk)
+        if item is None:
+            return False
+        revising.withdraw(owner, thread.channel, item.pk)
+    return True
 
 
 def stop_whatever_runs(thread, owner):
@@ -142,8 +176,10 @@ def stop_whatever_runs(thread, owner):
     from agent.stopping import stop
 
     frame = TaskFrame.objects.filter(thread=thread).exclude(state__in=["done", "failed"]).first()
-    if frame is not None:
-        stop(owner, thread.channel, frame.pk)
+    if frame is None:
+        return False
+    stop(owner, thread.channel, frame.pk)
+    return True
 
 
 def all_events(thread: Thread):
