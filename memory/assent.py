@@ -67,6 +67,14 @@ _UNSURE = re.compile(
     r"|like to know)\b|不知道|不清楚|不确定|想问|想知道|好奇|请教"
 )
 
+# What only says that a question comes: "I have a question, should we use tabs?"
+_ANNOUNCES = re.compile(
+    r"(?i)^((my|our|a|another|one( more)?|quick|here's (a|my)|i have (a|another|one( more)?)|i've got a|just (a|one))"
+    r"( \w+)? (question|q|thing|doubt)s?|(i'm|i am|i was|we're|we were|just) (thinking|debating|asking myself)"
+    r"|(i|we) have (two|three|several|some|a few|these|\d+) (options|choices|questions)|anyway|btw|by the way|say"
+    r"|(我|我们)?(还)?有(个|一个|几个|两个)?(小)?(问题|疑问|选择|方案)|(我|我们)?(一直)?在(想|考虑|纠结))$"
+)
+
 _ACCEPTING_WORD = re.compile(
     r"(?i)^(yes|yeah|yep|yup|ok|okay|sure|right|fine|good|great|perfect|excellent|wonderful|correct|exactly|absolutely"
     r"|definitely|certainly|of course|deal|agreed|done|accepted|approved|confirmed|lgtm|cool|nice|very good|fair enough"
@@ -97,7 +105,7 @@ _CARRIES_OUT = re.compile(
     r"|^(就|请)?(用|选|按|记住|记下)"
 )
 _NAMES = re.compile(
-    r"(?i)(?:\b(?:go with|use|take|keep|pick|choose|stick (?:with|to)|agree with|proceed with)\s+|[用选])"
+    r"(?i)(?:\b(?:let's do|go with|use|take|keep|pick|choose|stick (?:with|to)|agree with|proceed with)\s+|[用选])"
     r"(?P<what>.+?)[吧了]?$"
 )
 _POINTS_BACK = re.compile(
@@ -118,8 +126,10 @@ _YES_AFTER_ALL = re.compile(
 )
 _REFUSES = re.compile(
     r"(?i)\b(no|nope|nah|not|never|none|neither|don't|doesn't|didn't|isn't|aren't|wasn't|won't|can't"
-    r"|cannot|couldn't|wouldn't|shouldn't|disagree|wrong|incorrect|stop|reject|refuse|instead|rather|however|but|except|although|though|unless|wait"
-    r"|maybe|perhaps|later|almost|if)\b|不|别|没|错|但|可是|然而|除了|除非|反对|拒绝|等等|等一下|再想想|也许|可能|如果|或许"
+    r"|cannot|couldn't|wouldn't|shouldn't"
+    r"|disagree|wrong|incorrect|stop|reject|refuse|instead|rather|however|but|except|although|though|unless|wait"
+    r"|maybe|perhaps|later|almost|if|opposite|partly|in part|terrible|awful|yeah right)\b"
+    r"|(sounds|looks|works) (\w+ )?for (?!(me|us|now|all|both|everyone|everybody|the|this|that|it)\b)\w+|算了|不|别|没|错|但|可是|然而|除了|除非|反对|拒绝|等等|等一下|再想想|也许|可能|如果|或许"
 )
 
 
@@ -127,7 +137,7 @@ def only_asks(text: str) -> bool:
     """Whether there is nothing in the words but questions (greetings and the like set aside)."""
     asked = False
     for sentence in _sentences(text):
-        if _FILLER.match(sentence.strip(_EDGES)):
+        if _FILLER.match(sentence.strip(_EDGES)) or _ANNOUNCES.match(sentence.strip(_EDGES)):
             continue
         if not _is_question(sentence):
             return False
@@ -189,6 +199,7 @@ def _sentences(text: str) -> list[str]:
 def _is_question(sentence: str) -> bool:
     marked = sentence.rstrip(" \"'”’」』)").endswith("?")
     clauses = [clause.strip(_EDGES) for clause in _CLAUSE.split(sentence) if clause.strip(_EDGES)]
+    clauses = [clause for clause in clauses if not _ANNOUNCES.match(clause)] or clauses[-1:]
     if not clauses:
         return marked
     last = clauses[-1]

@@ -15,13 +15,16 @@ REDACTED = "[redacted]"
 # A shorter value would stand in ordinary words too.
 ENVIRONMENT_MIN_CHARS = 8
 
+# A shell's PWD alone is the folder that it stands in.
 _SECRET_NAME = re.compile(
-    r"(?i)(^|_)(key|keys|apikey|token|tokens|secret|secrets|password|passwd|pwd|credential|credentials|dsn)(_|$)"
+    r"(?i)(?:(?:^|_)(?:key|keys|apikey|token|tokens|secret|secrets|password|passwd|credential|credentials|dsn)|_pwd)(?:_|$)"
 )
-# Full-width digits are digits too; the blanks between groups are one to three.
+_AMOUNT = re.compile(r"[-+]?[\d_.,]+")
+_NAMES_A_PLACE = re.compile(r"(?i)_(?:file|path|dir|folder)$")
+# Full-width digits are digits too; the blanks and dashes of any kind between groups are one to three.
 _CARD = re.compile(
-    r"(?<![0-9A-Za-z_.+-])(?:\d{14,19}|\d{4}([ .\u3000-]{1,3})\d{4}\1\d{4}\1\d{1,4}(?:\1\d{1,3})?"
-    r"|\d{4}([ .\u3000-]{1,3})\d{6}\2\d{4,5})(?![0-9A-Za-z_-]|\.\d)"
+    r"(?<![0-9A-Za-z_.+-])(?:\d{14,19}|\d{4}([ .\u3000\u00a0\u202f\u2010-\u2015-]{1,3})\d{4}\1\d{4}\1\d{1,4}(?:\1\d{1,3})?"
+    r"|\d{4}([ .\u3000\u00a0\u202f\u2010-\u2015-]{1,3})\d{6}\2\d{4,5})(?![0-9A-Za-z_-]|\.\d)"
 )
 
 _BORN = re.compile(r"\d{6}(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])\d{4}")
@@ -108,6 +111,11 @@ def luhn_holds(digits: str) -> bool:
 
 
 def _values(environment: Mapping[str, str]) -> set[str]:
-    """Values of variables whose names say that they are secret."""
-    named = {value.strip() for name, value in environment.items() if _SECRET_NAME.search(name)}
-    return {value for value in named if len(value) >= ENVIRONMENT_MIN_CHARS}
+    """Values of variables whose names say that they are secret. Numbers are amounts, such as a budget's tokens, and
+    would be found in other numbers; the path of a file with a key is no key."""
+    named = {
+        value.strip()
+        for name, value in environment.items()
+        if _SECRET_NAME.search(name) and not _NAMES_A_PLACE.search(name)
+    }
+    return {value for value in named if len(value) >= ENVIRONMENT_MIN_CHARS and not _AMOUNT.fullmatch(value)}

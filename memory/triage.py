@@ -31,7 +31,7 @@ from memory.fact_drafts import dated
 from memory.forgotten import telling
 from memory.models import Fact, FactEvidence, FactLog
 from memory.own_sentences import says
-from memory.refusals import EvidenceRefused, FactRefused
+from memory.refusals import FactRefused
 from threads.models import Message, Thread
 from threads.search_range import standing
 from threads.transcript import fold, text_block
@@ -214,7 +214,7 @@ def _restate(owner: User, fact: Fact) -> bool:
             reason = "Found again in the person's own words."
             fact_rows.supersede(fact, new, reason)
             fact_rows.log(owner.pk, FactLog.Action.REPLACE, [fact], [new], writer=writer, reason=reason)
-    except EvidenceRefused:
+    except FactRefused:  # the proof does not hold, or its conversation or the fact is gone meanwhile
         return False
     return True
 

@@ -28,7 +28,7 @@ SHORT_RANKED_BYTES = 300_000
 LONG_RANKED_MAX = 24
 # A long row seems to hold a word where it holds its runs of three bytes, as nearly every log does of every common word.
 # So many are read, some after others, for what they do hold.
-LONG_READ = (64, 128, 256)
+LONG_READ = (64, 128)
 PASSAGE_SPAN = WINDOW_MAX_CHARS // 2
 # Of rows found by words alone so many are shown, and after the first few none below this share of the best one's score:
 # the others share a common word or two with the query, and take the room of what is near to it in meaning. They are

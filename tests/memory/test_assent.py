@@ -33,6 +33,14 @@ from memory.assent import accepts, names_something_else, only_asks
         "我用空格行不行",
         "Tabs or spaces",
         "用空格还是制表符",
+        "My question: should we use tabs?",
+        "I was thinking, should we use tabs?",
+        "I have a question, should we use tabs or spaces?",
+        "We have two options: should we use tabs?",
+        "One more thing. Should we use tabs?",
+        "Anyway, should we use tabs",
+        "我有个问题，我们该用tabs吗？",
+        "我在想，我们该用tabs吗？",
     ],
 )
 def test_words_that_only_ask(words):
@@ -121,6 +129,12 @@ def test_words_that_accept(words):
         "行，我考虑一下",
         "好的，再给我看看其他方案",
         "好的那就再想一想",
+        "Let's do the opposite",
+        "Agreed that it is terrible",
+        "Agreed in part",
+        "Sounds great for Bob",
+        "Yeah right",
+        "就这样算了",
     ],
 )
 def test_words_that_do_not_accept(words):
@@ -129,7 +143,15 @@ def test_words_that_do_not_accept(words):
 
 @pytest.mark.parametrize(
     "words",
-    ["Let's go with MySQL.", "Let's use MySQL.", "Yes, use MySQL.", "就用MySQL吧", "就选第二个", "I agree with Bob."],
+    [
+        "Let's go with MySQL.",
+        "Let's do MySQL.",
+        "Let's use MySQL.",
+        "Yes, use MySQL.",
+        "就用MySQL吧",
+        "就选第二个",
+        "I agree with Bob.",
+    ],
 )
 def test_accepting_words_that_name_something_else_are_known(words):
     assert accepts(words)

@@ -115,6 +115,24 @@ def test_values_of_secret_variables_are_recognised_and_short_ones_are_not():
     assert kinds_in("xylophone", variables) == []
 
 
+@pytest.mark.parametrize("between", ["-", " ", "\u00a0", "\u202f", "\u2011", "\u2013", ". "])
+def test_a_card_is_known_whatever_stands_between_its_groups(between):
+    assert kinds_in(f"Mine is {between.join(('4111', '1111', '1111', '1111'))}.", {}) == ["card number"]
+
+
+def test_no_folder_amount_or_path_of_the_environment_is_a_secret():
+    variables = {
+        "PWD": "/home/alice",
+        "MAXCLAW_BUDGET_USER_TOKENS": "20000000",
+        "MAXCLAW_BUDGET_SERVER_TOKENS": "200000000",
+        "TLS_KEY_FILE": "/etc/ssl/private.pem",
+        "DB_PWD": "quitesecret",
+    }
+    words = "Keeps notes in /home/alice/notes.md, earns 20000000 yen or 1200000000 won, reads /etc/ssl/private.pem"
+    assert (kinds_in(words, variables), redact(words, variables)) == ([], words)
+    assert redact("It is quitesecret.", variables) == "It is [redacted]."
+
+
 def test_the_variables_are_this_servers_own(monkeypatch):
     before = dict(os.environ)
     with monkeypatch.context() as patched:
