@@ -127,9 +127,11 @@ _YES_AFTER_ALL = re.compile(
 _REFUSES = re.compile(
     r"(?i)\b(no|nope|nah|not|never|none|neither|don't|doesn't|didn't|isn't|aren't|wasn't|won't|can't"
     r"|cannot|couldn't|wouldn't|shouldn't"
-    r"|disagree|wrong|incorrect|stop|reject|refuse|instead|rather|however|but|except|although|though|unless|wait"
+    r"|disagree|wrong|incorrect|stop|reject|refuse"
+    r"|instead|rather|however|but|except|although|though|unless|wait"
     r"|maybe|perhaps|later|almost|if|opposite|partly|in part|terrible|awful|yeah right)\b"
-    r"|(sounds|looks|works) (\w+ )?for (?!(me|us|now|all|both|everyone|everybody|the|this|that|it)\b)\w+|算了|不|别|没|错|但|可是|然而|除了|除非|反对|拒绝|等等|等一下|再想想|也许|可能|如果|或许"
+    r"|(sounds|looks|works) (\w+ )?for (?!(me|us|now|all|both|everyone|everybody|the|this|that|it)\b)\w+"
+    r"|算了|不|别|没|错|但|可是|然而|除了|除非|反对|拒绝|等等|等一下|再想想|也许|可能|如果|或许"
 )
 
 

@@ -22,9 +22,10 @@ _SECRET_NAME = re.compile(
 _AMOUNT = re.compile(r"[-+]?[\d_.,]+")
 _NAMES_A_PLACE = re.compile(r"(?i)_(?:file|path|dir|folder)$")
 # Full-width digits are digits too; the blanks and dashes of any kind between groups are one to three.
+_BETWEEN = r"([ .\u3000\u00a0\u202f\u2010-\u2015-]{1,3})"
 _CARD = re.compile(
-    r"(?<![0-9A-Za-z_.+-])(?:\d{14,19}|\d{4}([ .\u3000\u00a0\u202f\u2010-\u2015-]{1,3})\d{4}\1\d{4}\1\d{1,4}(?:\1\d{1,3})?"
-    r"|\d{4}([ .\u3000\u00a0\u202f\u2010-\u2015-]{1,3})\d{6}\2\d{4,5})(?![0-9A-Za-z_-]|\.\d)"
+    rf"(?<![0-9A-Za-z_.+-])(?:\d{{14,19}}|\d{{4}}{_BETWEEN}\d{{4}}\1\d{{4}}\1\d{{1,4}}(?:\1\d{{1,3}})?"
+    rf"|\d{{4}}{_BETWEEN}\d{{6}}\2\d{{4,5}})(?![0-9A-Za-z_-]|\.\d)"
 )
 
 _BORN = re.compile(r"\d{6}(?:19|20)\d\d(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])\d{4}")
