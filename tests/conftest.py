@@ -79,8 +79,13 @@ def chromium() -> str:
 @pytest.fixture(autouse=True)
 def without_past():
     """No test depends on what another's calls taught of a model: of its tokens, nor of its health, by which models are
-    asked in another order."""
+    asked in another order. Nor on the language and the zone of another's last request, which a thread keeps."""
+    from django.utils import timezone, translation
+
     from llm import estimates, router
+
+    translation.deactivate()
+    timezone.deactivate()
 
     estimates.forget()
     router.forget()

@@ -105,7 +105,7 @@ def test_no_address_without_a_name_in_it_tells_or_changes_anything_of_anothers(
     own = thread_of(bob, title="Bobs own")
     said, _answer = exchange(own, "words of Bobs own", "and an answer")
     fact_row(bob, said, "Bob likes words")
-    ImportJob.objects.create(owner=bob, file_name="Bobs", stored_as="1" * 32)
+    ImportJob.objects.create(owner=bob, file_name="Bobs", stored_as="2" * 32)
     secrets.known["username"], secrets.unknown["username"] = secrets.thread.owner.username, "nobody-known"
     before = everything_of_alice()
 

@@ -5,7 +5,7 @@ BM25 over the best passage of each. Windows shrink as the rank falls, so that mo
 never depends on how much there is to find; what is left out is counted.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from heapq import nlargest
@@ -19,7 +19,7 @@ from threads.excerpts import LEAD_CHARS, WINDOW_MAX_CHARS, Folded, densest, find
 from threads.history import readable_thread
 from threads.literal_windows import SHOWN_MAX, Field, LiteralHit, Place, fill, rendered
 from threads.reading import parts_of
-from threads.search_range import Range, SearchRow, holding_anywhere, rows_shown
+from threads.search_range import Found, Range, SearchRow, holding_anywhere, rows_shown
 from threads.search_terms import Terms, terms_of
 from threads.visibility import Viewer
 
@@ -80,7 +80,7 @@ def literal_search(
     terms = terms_of(query)
     with transaction.atomic():
         searched = Range(viewer, readable_thread(viewer, channel), only_cold=only_cold, before=before)
-        whole = searched.holding(terms.whole)
+        whole = _holding(searched.holding, terms)
         by_words = _Words.none()
         # Where the query itself fills the result, or is one word that was found, rows with parts of it are neither
         # shown nor counted.
@@ -100,12 +100,18 @@ def literal_search_everywhere(viewer: Viewer, query: str) -> LiteralResult:
     tools included. Raises HistoryRefused for a query that asks for nothing."""
     terms = terms_of(query)
     with transaction.atomic():
-        found = holding_anywhere(viewer, terms.whole)
+        found = _holding(partial(holding_anywhere, viewer), terms)
         rows = rows_shown(viewer.owner_id, found.ids[:SHOWN_MAX])
-    hits = fill(place for id in found.ids if id in rows for place in islice(_whole_places(rows[id], terms.whole), 1))
+    hits = fill(place for id in found.ids if id in rows for place in islice(_whole_places(rows[id], terms), 1))
     left_out = len(found.ids) - len({hit.message_id for hit in hits})
     text = rendered(hits, left_out, exact=found.complete)
     return LiteralResult(hits, len(found.ids), left_out, found.complete, nothing_stored=False, text=text)
+
+
+def _holding(holding: Callable[[str], Found], terms: Terms) -> Found:
+    """The rows that hold the query: first those that hold it as given, then those without the quotes around it."""
+    found = [holding(form) for form in terms.forms]
+    return Found(list(dict.fromkeys(id for each in found for id in each.ids)), all(each.complete for each in found))
 
 
 def _by_words(searched: Range, terms: Terms, known: set[int]) -> _Words:
@@ -185,7 +191,7 @@ def _places(searched: Range, terms: Terms, whole: Sequence[int], by_words: _Word
     """What to show, best first, read as far as it is asked for; at last further places of the rows shown first."""
     further: list[Place] = []
     for row in _read(searched, whole):
-        found = list(_whole_places(row, terms.whole))
+        found = list(_whole_places(row, terms))
         yield from found[:1]
         further += found[1:]
     for row in _read(searched, list(by_words.places)):
@@ -205,12 +211,15 @@ def _read(searched: Range, ids: Sequence[int]) -> Iterator[SearchRow]:
         yield from (rows[id] for id in batch if id in rows)
 
 
-def _whole_places(row: SearchRow, needle: str) -> Iterator[Place]:
-    for field in _fields(row):
+def _whole_places(row: SearchRow, terms: Terms) -> Iterator[Place]:
+    """Where a row holds the query, in the first of its forms that it holds."""
+    fields = list(_fields(row))
+    form = next((form for form in terms.forms if any(form in field.text.folded for field in fields)), terms.whole)
+    for field in fields:
         shown_to = -1
-        for place in find_all(field.text.folded, needle):
+        for place in find_all(field.text.folded, form):
             if place >= shown_to:
-                yield Place(row, field, place, place + len(needle))
+                yield Place(row, field, place, place + len(form))
                 shown_to = place + WINDOW_MAX_CHARS
 
 

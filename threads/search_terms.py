@@ -34,14 +34,16 @@ LONG_QUERY = f"The query is too long: give at most {QUERY_MAX_CHARS:,} character
 
 @dataclass(frozen=True)
 class Terms:
-    """What is searched for, all but `query` folded as `search_text` is. `whole` is the query without spaces and quotes
-    around it, as far as what is left is long enough: whatever holds it as given holds that too. `needles` are the
-    pieces of which a text with one of its words holds one: words, or where they begin as all their forms do.
-    `compounds` are the words that are taken as they stand, such as a path. `is_one_word`: in a script without spaces,
-    so that its needles are pairs of signs, which say less than a word."""
+    """What is searched for, all but `query` folded as `search_text` is. `forms` are the query as given, without spaces
+    and without quotes around it, those that are long enough and differ: rows with an earlier form come first. `whole`
+    is the last of them: whatever holds the query as given holds that too. `needles` are the pieces of which a text with
+    one of its words holds one: words, or where they begin as all their forms do. `compounds` are the words that are
+    taken as they stand, such as a path. `is_one_word`: in a script without spaces, so that its needles are pairs of
+    signs, which say less than a word."""
 
     query: str
     whole: str
+    forms: tuple[str, ...]
     needles: tuple[str, ...]
     compounds: tuple[str, ...]
     is_one_word: bool
@@ -62,9 +64,11 @@ def terms_of(query: str) -> Terms:
     folded = list(dict.fromkeys(map(fold, words)))
     telling = [word for word in folded if word.strip(PUNCTUATION) not in STOP_WORDS] or folded
     compounds = [word for word in telling if _is_compound(word)]
+    forms = tuple(dict.fromkeys(map(fold, variants)))
     return Terms(
         query=query,
-        whole=fold(variants[-1]),
+        whole=forms[-1],
+        forms=forms,
         needles=_needles([word for word in telling if word not in compounds], compounds),
         compounds=tuple(compounds),
         is_one_word=len(bare.split()) == 1 and is_spaceless(bare),

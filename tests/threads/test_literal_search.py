@@ -100,6 +100,17 @@ def test_quotes_around_the_query_and_around_its_words_do_not_matter(thread):
         assert ids(search(thread, query)) == [row.pk], query
 
 
+def test_rows_with_the_query_as_given_come_before_those_without_the_quotes_around_it(alice, thread):
+    exact = say(thread, "user", 'It logs {"level": "error"} and stops.')
+    for _number in range(30):
+        say(thread, "user", 'It logs {"sublevel": "errors"} and goes on.')
+    for query in ('"level": "error"', ' "level": "error"'):
+        found = literal_search(Viewer.of_thread(thread), thread.channel, query)
+        assert found.hits[0].message_id == exact.pk
+        assert found.total == 31
+    assert literal_search_everywhere(Viewer.of_thread(thread), '"level": "error"').hits[0].message_id == exact.pk
+
+
 def test_the_query_as_given_finds_quotes_that_belong_to_it(thread):
     quoted = say(thread, "user", 'she said "vault"')
     assert ids(search(thread, '"vault"')) == [quoted.pk]
