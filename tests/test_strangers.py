@@ -258,9 +258,10 @@ def test_no_address_tells_or_changes_anything_of_anothers(client, bob, charlie, 
     assert state_of_alice() == before
 
 
-def comparable(secrets: Secrets, answer: tuple[int, str, str], values: dict[str, Any]) -> str:
-    lines = [line for line in f"{answer[1]}\n{answer[2]}".splitlines() if "csrf" not in line.lower()]
-    return secrets.masked("\n".join(lines).replace(f"/{values['row']}/", "/·/"))
+def comparable(secrets: Secrets, answer: tuple[int, str, str], values: dict[str, Any] | None = None) -> str:
+    """What an answer says but for what was asked, the row of an address of the console among it."""
+    said = "\n".join(line for line in f"{answer[1]}\n{answer[2]}".splitlines() if "csrf" not in line.lower())
+    return secrets.masked(said.replace(f"/{values['row']}/", "/·/") if values else said)
 
 
 # Frames of the socket
