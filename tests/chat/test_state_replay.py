@@ -6,10 +6,11 @@ from collections import Counter
 
 import pytest
 from asgiref.sync import async_to_sync
+from django.db import transaction
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from agent import revising
+from agent import revising, sending
 from agent.models import InboxItem, ToolCall, TurnEvent
 from agent.refusals import Refused
 from chat.conversations import archive_conversation, rename_conversation, unarchive_conversation
@@ -164,10 +165,11 @@ def revise(name, thread, owner, which):
     elif name == "undo":
         revising.undo_rewind(owner, thread.channel)
     else:
-        item = InboxItem.objects.filter(thread=thread, state="waiting").first()
-        if item is None:
-            return False
-        revising.withdraw(owner, thread.channel, item.pk)
+        # In one unit, so that no turn takes the words between, however slow the machine is.
+        with transaction.atomic():
+            item = InboxItem.objects.filter(thread=thread, state="waiting").first()
+            item = item or sending.send(owner, thread.channel, "Never mind", client_key=key)
+            revising.withdraw(owner, thread.channel, item.pk)
     return True
 
 
