@@ -27,6 +27,8 @@ NOTHING = "None."
 WITHDRAWN = "Withdrawn:"
 LINE_MAX_CHARS = 400
 RULE_MADE_LINES = 12
+# Of a section that rules carry on, so that no number of generations outgrows a context.
+RULE_MADE_SECTION_MAX_CHARS = 4_000
 INDEX_LINE_MAX_CHARS = 100
 INDEX_MAX_CHARS = 12_000
 INDEX_FIRST_CHARS = 3_000
@@ -142,7 +144,8 @@ def number_of(heading: re.Match[str]) -> int:
 def by_rule(rows: Sequence[Message], earlier: str = "") -> Summary:
     """A summary made without a model, so that compaction never blocks a conversation: first and last words, what
     looks like an instruction, and where each tool was called. Poorer than a model's, and true. `earlier` is the
-    summary of what was said before."""
+    summary of what was said before: what is older goes from a section that is full, but for instructions, to which no
+    new ones are added then."""
     said = [row for row in rows if row.role == Message.Role.USER]
     answers = [row for row in rows if row.role == Message.Role.ASSISTANT and row.text.strip()]
     results = [row for row in rows if row.role == Message.Role.TOOL]
@@ -152,6 +155,13 @@ def by_rule(rows: Sequence[Message], earlier: str = "") -> Summary:
         for sentence in _sentences(row.text)
         if _INSTRUCTION_WORDS.search(sentence)
     ][-RULE_MADE_LINES:]
+    # What the context before knew goes on: nobody else holds it now.
+    before = sections_in(earlier)
+    if rows:
+        before.pop(NEXT_STEP, None)
+    room = RULE_MADE_SECTION_MAX_CHARS - len(before.get(2, ""))
+    while standing and sum(len(found.text) for found in standing) > room:
+        standing.pop(0)
     failed = [row for row in results if row.is_error]
     sections: dict[int, list[str]] = {
         1: [_line(row) for row in _first_and_last(said)],
@@ -160,15 +170,25 @@ def by_rule(rows: Sequence[Message], earlier: str = "") -> Summary:
         7: [_line(row) for row in failed[-RULE_MADE_LINES:]],
         10: [_line(row) for row in [row for row in rows if '"tool_use"' in (row.wire or "")][:RULE_MADE_LINES]],
     }
-    # What the context before knew goes on: nobody else holds it now.
-    before = sections_in(earlier)
-    if rows:
-        before.pop(NEXT_STEP, None)
     parts = []
     for number, title in enumerate(TITLES, 1):
-        body = "\n".join(dict.fromkeys([*before.get(number, "").splitlines(), *sections.get(number, [])])) or NOTHING
-        parts.append(f"{number}. {title}\n{body}")
+        lines = list(dict.fromkeys([*before.get(number, "").splitlines(), *sections.get(number, [])]))
+        if sections.get(number) and number != 2:
+            lines = _newest(lines)
+        parts.append(f"{number}. {title}\n" + ("\n".join(lines) or NOTHING))
     return Summary("\n\n".join(parts), standing)
+
+
+def _newest(lines: Sequence[str]) -> list[str]:
+    """The first line and the newest ones, as many as a section that rules carry on may have."""
+    kept: list[str] = []
+    room = RULE_MADE_SECTION_MAX_CHARS - len(lines[0])
+    for line in reversed(lines[1:]):
+        room -= len(line) + 1
+        if room < 0:
+            break
+        kept.append(line)
+    return [lines[0], *reversed(kept)]
 
 
 _INSTRUCTION_WORDS = re.compile(

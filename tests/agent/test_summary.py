@@ -249,3 +249,25 @@ def test_the_list_of_ids_is_bounded_and_says_what_it_leaves_out():
     assert lines[-1].startswith("m:1000 user: Words 1000 ")
     assert gap < len(lines) - gap
     assert "between" not in summary.index(rows[:50])
+
+
+def test_no_number_of_summaries_by_rule_outgrows_a_context():
+    earlier, standing = "", []
+    for generation in range(50):
+        begin = generation * 100
+        rows = [
+            row(
+                begin + number,
+                "user" if number % 2 else "assistant",
+                f"第{begin + number}次，以后总是这样做。" + "很长" * 150,
+            )
+            for number in range(1, 41)
+        ]
+        made = summary.by_rule(rows, earlier)
+        earlier = made.text
+        standing += made.standing
+        assert summary.missing_sections(earlier) == []
+    assert len(earlier) < 10 * summary.RULE_MADE_SECTION_MAX_CHARS
+    assert sum(len(found.text) for found in standing) <= summary.RULE_MADE_SECTION_MAX_CHARS
+    assert "(m:1)" in earlier, "how it began"
+    assert f"(m:{49 * 100 + 39})" in earlier, "the newest"
