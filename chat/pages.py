@@ -29,9 +29,20 @@ from threads.access import NoSuchThread, access_thread
 LOCKED_OUT_STATUS = 429
 
 
+class SignInForm(AuthenticationForm):
+    """A name that is longer than any account's is answered as a wrong one, and asked for nowhere: Django shows the
+    limit to browsers and checks it for nobody else, and the note of a failed attempt has no room for more."""
+
+    def clean(self) -> dict[str, Any]:
+        if len(self.cleaned_data.get("username") or "") > (self.username_field.max_length or 0):
+            raise self.get_invalid_login_error()
+        return super().clean()
+
+
 class SignInView(LoginView):
     """The sign-in page. Someone signed in already goes on to their conversations."""
 
+    authentication_form = SignInForm
     template_name = "chat/login.html"
     redirect_authenticated_user = True
 
@@ -48,7 +59,7 @@ def locked_out(
     ) % {"minutes": minutes}
     if request.user.is_authenticated:
         return render(request, "accounts/locked_out.html", {"locked_out": sentence}, status=LOCKED_OUT_STATUS)
-    form = AuthenticationForm(request)
+    form = SignInForm(request)
     context = {"form": form, "next": request.POST.get("next", ""), "locked_out": sentence}
     return render(request, "chat/login.html", context, status=LOCKED_OUT_STATUS)
 

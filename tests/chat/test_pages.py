@@ -40,6 +40,14 @@ def test_a_wrong_password_is_said_and_the_name_stays(client, alice):
     assert 'value="alice"' in answer.content.decode()
 
 
+@pytest.mark.parametrize("name", ["a" * 151, "a" * 256, "a" * 5_000, "ﷺ" * 150])
+def test_a_name_longer_than_any_is_a_wrong_one(client, alice, name):
+    answer = client.post(reverse("login"), {"username": name, "password": PASSWORD})
+    wrong = client.post(reverse("login"), {"username": "nobody", "password": PASSWORD})
+    assert answer.status_code == wrong.status_code == 200
+    assert answer.context["form"].errors == wrong.context["form"].errors
+
+
 def test_guessing_is_throttled_with_a_sentence(client, alice, settings):
     settings.AXES_FAILURE_LIMIT = 3
     for _ in range(3):
