@@ -112,11 +112,11 @@ def _add(thread_ids: list[int], watermark: int, *, from_steward: bool) -> tuple[
     """Cursors and baselines for these conversations, those that are there left alone. Returns how many were made."""
     threads = Thread.objects.filter(pk__in=thread_ids)
     digested = Digest.objects.filter(message__thread__in=thread_ids).order_by()
-    by_generation = dict(
-        digested.values("message__generation").annotate(last=Max("message")).values_list("message__generation", "last")
-    )
+    # By one statement, so that both speak of one moment: the steward may be at it.
+    reached = list(digested.values_list("message__thread", "message__generation").annotate(last=Max("message")))
+    by_generation = {generation_id: last for _thread, generation_id, last in reached}
     # The steward's place counts in the moment in which shadows begin, and never later.
-    by_steward = set(digested.values_list("message__thread", flat=True).distinct()) if from_steward else set()
+    by_steward = {thread_id for thread_id, _generation, _last in reached} if from_steward else set()
     had = dict(ShadowCursor.objects.filter(pk__in=thread_ids).values_list("pk", "initialization"))
     steward, enabled = ShadowCursor.Initialization.STEWARD, ShadowCursor.Initialization.ENABLED
     cursors = [
