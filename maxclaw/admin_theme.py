@@ -1,6 +1,6 @@
 """How the admin looks, and what its sidebar leads to. Settings read this as UNFOLD; nothing here loads an app."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from functools import cache
 from typing import Any
 
@@ -57,12 +57,12 @@ def holds(*permissions: str) -> Callable[[HttpRequest], bool]:
     return lambda request: request.user.has_perms(permissions)
 
 
-def _stands_at(link: str, own_pages: Iterable[str]) -> Callable[[HttpRequest], bool]:
+def _stands_at(link: str, own_pages: tuple[str, ...]) -> Callable[[HttpRequest], bool]:
     """Whether the page is the list at `link` or one of its rows; pages of their own, and what lies below them, have
     entries of their own."""
 
     def stands(request: HttpRequest) -> bool:
-        return request.path.startswith(link) and not request.path.startswith(tuple(own_pages))
+        return request.path.startswith(link) and not request.path.startswith(own_pages)
 
     return stands
 
