@@ -6,7 +6,8 @@ from typing import Any
 from uuid import UUID
 
 from jsonschema import Draft202012Validator
-from jsonschema.exceptions import best_match
+
+from agent.tool_arguments import Schema, problem_with
 
 DEFAULT_TIME_LIMIT_SECONDS = 60
 
@@ -60,8 +61,8 @@ class Tool:
     _validator: Draft202012Validator = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        Draft202012Validator.check_schema(self.parameters)
-        object.__setattr__(self, "_validator", Draft202012Validator(self.parameters))
+        Schema.check_schema(self.parameters)
+        object.__setattr__(self, "_validator", Schema(self.parameters))
 
     def wire(self) -> dict[str, Any]:
         """The tool as the request header lists it."""
@@ -69,11 +70,8 @@ class Tool:
 
     def objection(self, arguments: Any) -> str | None:
         """What is wrong with the arguments, as a sentence, or None."""
-        error = best_match(self._validator.iter_errors(arguments))
-        if error is None:
-            return None
-        place = ".".join(str(part) for part in error.absolute_path)
-        return f"Invalid arguments for {self.name}{f' at {place}' if place else ''}: {error.message}"
+        problem = problem_with(arguments, self._validator)
+        return None if problem is None else f"Invalid arguments for {self.name}{problem}"
 
 
 _tools: dict[str, Tool] = {}

@@ -13,10 +13,9 @@ from typing import Any
 
 from django.db import DatabaseError, connection, transaction
 from django.db.models import JSONField, Value
-from jsonschema import Draft202012Validator
-from jsonschema.exceptions import best_match
 
 from agent.policy import SHADOW_TOOL
+from agent.tool_arguments import Schema, problem_with
 from llm.events import Answer
 from maxclaw.text import head
 from memory import cited_rows, evidence, forgotten, secrets
@@ -35,7 +34,7 @@ from threads.visibility import Viewer
 
 ERROR_MAX_CHARS = 1_000
 RAW_MAX_CHARS = 20_000
-_ITEM = Draft202012Validator(ITEM)
+_ITEM = Schema(ITEM)
 _REPLACES = re.compile(r"\s*([fp]):(\d{1,18})\s*")
 
 
@@ -147,11 +146,9 @@ _Row = tuple[ShadowFactProposal, list[ShadowProposalEvidence]]
 
 
 def _candidate(item: Any) -> Candidate:
-    problem = best_match(_ITEM.iter_errors(item))
+    problem = problem_with(item, _ITEM)
     if problem is not None:
-        place = ".".join(str(part) for part in problem.absolute_path)
-        sentence = f"Not as the tool says{f', at {place}' if place else ''}: {head(problem.message, 300)}"
-        return Candidate(item, _readable(item), error=sentence)
+        return Candidate(item, _readable(item), error=f"Not as the tool says{problem}")
     try:
         draft = clean(
             FactDraft(
