@@ -22,7 +22,7 @@ TITLES = (
     "The next step",
     "How to reach each resource used",
 )
-STANDING, NEXT_STEP = 2, 9
+REQUEST, STANDING, QUESTIONS, NEXT_STEP = 1, 2, 8, 9
 NOTHING = "None."
 WITHDRAWN = "Withdrawn:"
 LINE_MAX_CHARS = 400
@@ -47,7 +47,8 @@ Rules:
 - Section 2 quotes the user word for word, one quotation a line, in double quotation marks, with the id of the message
   it stands in: - "the words" (m:123). Keep what still holds. When the user withdrew one, add a line: - {withdrawn} "the
   words" (m:124), with the id of the message that withdraws it.
-- Never put words into anybody's mouth: quotation marks in any section stand only around words that are in a message.
+- Never put words into anybody's mouth: quotation marks in any section stand only around words that are in a message,
+  in section 1 in one of the user's; an id behind them is that message's.
 - Section 10 names each resource that was reached (its name or path), how, and the message ids of the first call that
   reached it and of its result. Do not copy results: they can be found again with these names and ids.
 - Cite message ids as (m:123), from this list of the messages above:

@@ -7,50 +7,58 @@ import re
 from collections.abc import Sequence
 from typing import Protocol
 
-from agent.summary import HEADING, NOTHING, STANDING, TITLES, WITHDRAWN, Standing, Summary, number_of
-from agent.summary_ids import cited, storable, without_unknown
+from agent.summary import (
+    HEADING,
+    NOTHING,
+    QUESTIONS,
+    REQUEST,
+    STANDING,
+    TITLES,
+    WITHDRAWN,
+    Standing,
+    Summary,
+    number_of,
+)
+from agent.summary_ids import Citation, citations, cited, storable, without_unknown
+from agent.summary_quotations import Kind, Quotation, closed, is_opened, quotations, without_quotations
 from threads.transcript import fold
 
 REMOVED = "[...]"
 
-# The mark after a digit is for inches; an apostrophe stands between letters or after one.
-_QUOTATION = re.compile(
-    r'(?<![0-9])"(?P<straight>[^"\n]{2,})"'
-    r"|“(?P<curly>[^”\n]{2,})”"
-    r'|„(?P<low>[^“”"\n]{2,})[“”"]'
-    r"|(?<!\w)‘(?P<single>(?:[^‘’\n]|(?<=\w)’(?=\w)){2,})’(?!\w)"
-    r"|「(?P<corner>[^」\n]{2,})」"
-    r"|『(?P<double_corner>[^』\n]{2,})』"
-    r"|«(?P<angle>[^«»\n]{2,})»"
-    r"|»(?P<inverted>[^«»\n]{2,})«"
-    r"|‹(?P<single_angle>[^‹›\n]{2,})›"
-    r"|＂(?P<wide>[^＂\n]{2,})＂"
-    r"|‚(?P<low_single>[^‚‘’\n]{2,})[‘’]"
-    r"|”(?P<same>[^“”\n]{2,})”"
-    r"|“(?P<same_open>[^“”\n]{2,})“"
-    r"|(?<!`)``(?P<typeset>[^`'\n]{2,})''"
-)
-# These quote where somebody speaks; elsewhere they stand around code.
-_PLAIN_MARKS = re.compile(
-    r"(?<!\w)'(?!\s|\d0s\b)(?P<plain>(?:[^'\n]|(?<=\w)'(?=\w)){2,}?)(?<!\s)'(?!\w)"
-    r"|(?P<ticks>`+)(?P<code>[^`\n]{2,})(?P=ticks)"
-)
 _BLOCK = re.compile(r"\s*(?:[-*]\s+)?>[>\s]*")
-# Where a quotation begins that its own line does not end.
-_OPENED = re.compile(r'(?<![0-9\\])"|[“„”「『«»‹＂‚`]|(?<!\w)[‘\']')
 _NEW_ITEM = re.compile(r"\s*(?:[-*•>]|\d+[.)、])\s|\s*$")
-QUOTED_LINES_MAX = 6
+QUOTED_LINES_MAX = 20
+_FENCE = re.compile(r"\s*(?:```|~~~)[^`~]*$")
+# Within a line, so that no id hides behind more room than its spellings know.
+_GAP = re.compile(r"(?<=\S)\s{3,}")
 # Words for the user in the languages that a summary may be written in.
 _USER = re.compile(
-    r"\b(?:user|the person|nutzer|benutzer|utilisateur|utilisatrice|usuario|usuaria|utente|пользовател\w+)\b"
-    r"|用户|用戶|使用者|ユーザー|利用者|사용자",
+    r"\b(?:user|human|person|customer|client|requester|nutzer|benutzer|utilisateur|utilisatrice|usuario|usuaria|utente"
+    r"|usuário|пользовател\w+)(?:s|s?['’]s?)?\b|用户|用戶|使用者|客户|客戶|ユーザー|利用者|사용자",
     re.IGNORECASE,
 )
-_AROUND = " \t.,。，、!！?？;；:：…"
+# What a line says of somebody who wants something, without saying who: of the user, unless it names another.
+_ASKS = re.compile(
+    r"\b(?:asked|asks|requested|requests|instructed|instructs|demanded|demands|insisted|wanted|wants|told|ordered"
+    r"|approved|agreed|allowed|permitted)\b|要求|吩咐|指示|命令|希望|想要|同意|允许|批准",
+    re.IGNORECASE,
+)
+_OTHERS = re.compile(
+    r"\b(?:assistant|agent|model|tool|server|script|program|command|test|build|log|output|error|file|page|report|task"
+    r"|i|we)s?\b|助手|模型|工具|服务器|脚本|命令行|测试|日志|报错|文件|报告",
+    re.IGNORECASE,
+)
+# Other quotations are checked only where a line speaks of the user.
+_CHECKED = (Kind.SPEECH, Kind.TITLE)
+# A citation right behind a quotation says which message the words stand in.
+_BETWEEN = re.compile(r"[\s.,;:，。；：!?！？*_]*")
+_AROUND = " \t\\.,。，、!！?？;；:：…"
+_OTHER_QUOTES = (str.maketrans("’‘“”", "''\"\""), str.maketrans("'", "’"))
 
 
 class Record(Protocol):
-    """What a summary may rest on: the rows of a conversation, and the instructions that it holds already."""
+    """What a summary may rest on: the rows of a conversation, and the instructions that it holds already. Words are
+    folded."""
 
     standing: Sequence[Standing]
 
@@ -60,44 +68,145 @@ class Record(Protocol):
     def said_by_user(self, words: str) -> list[int]:
         """Ids of the user's messages that hold the words, ascending."""
 
-    def said(self, words: str) -> bool:
-        """Whether any message holds the words, or quotes them."""
+    def said(self, words: str) -> list[int]:
+        """Ids of messages that hold the words, or quote them."""
+
+    def said_in(self, words: str, ids: set[int]) -> bool:
+        """Whether one of these messages holds the words, or quotes them."""
 
 
 def check(text: str, record: Record) -> Summary:
     """Remove what the record does not have. The text has all ten sections.
 
-    In section 2 each quotation must be the user's, and its id that of the message it stands in: another id is put
-    right. Elsewhere a line that names the user goes when it quotes what the user did not write; a quotation that
-    stands in no message at all is replaced by REMOVED.
+    In section 2 each quotation must be the user's. Elsewhere a line that names the user goes when it quotes what the
+    user did not write. In section 1, and where somebody is said to want something, a quotation that is not the user's
+    is replaced by REMOVED; in all other lines one that stands in no message. An id behind a quotation is that of a
+    message it stands in: another one is put right.
     """
     start = HEADING.search(text)
     assert start is not None  # all ten sections were found before
-    text = text[start.start() :]
-    known = record.known(storable(cited(text)))
-    summary = Summary(text="")
-    lines: list[str] = []
-    section = 0
-    introduced = False  # a line that names the user, and ends in a colon, stands before
-    for line in _with_whole_quotations(text.splitlines()):
+    return _Checked(record, text[start.start() :]).summary
+
+
+class _Checked:
+    """A summary while it is checked, line by line."""
+
+    def __init__(self, record: Record, text: str) -> None:
+        self._record = record
+        self._known = record.known(storable(cited(_GAP.sub("  ", text))))
+        self._section = 0
+        self._introduced = False  # a line that names the user, and ends in a colon, stands before
+        self._fenced = False  # by one that was introduced so
+        self.summary = Summary(text="")
+        lines = [self._checked(line) for line in _with_whole_quotations(text.splitlines())]
+        self.summary.text = "\n".join(line for line in lines if line is not None).strip()
+
+    def _checked(self, line: str) -> str | None:
         heading = HEADING.match(line)
-        if heading and number_of(heading) == section + 1:
-            section += 1
-            lines.append(f"{section}. {TITLES[section - 1]}")
-            introduced = False
-            continue
-        line, unknown = without_unknown(line, known)
-        summary.removed += unknown
-        if section == STANDING:
-            kept = _standing_line(line, record, summary)
-        else:
-            kept = _line(line, record, summary, introduced=introduced)
-            if line.strip() and not _BLOCK.match(line):
-                introduced = _names_user(line) and line.rstrip(" *_").endswith((":", "："))
-        if kept is not None:
-            lines.append(kept)
-    summary.text = "\n".join(lines).strip()
-    return summary
+        if heading and number_of(heading) == self._section + 1:
+            self._section += 1
+            self._introduced = self._fenced = False
+            return f"{self._section}. {TITLES[self._section - 1]}"
+        line = _GAP.sub("  ", line)
+        line, unknown = without_unknown(line, self._known, lambda words: bool(self._record.said(words)))
+        self.summary.removed += unknown
+        if self._section == STANDING:
+            return self._standing_line(line)
+        if _FENCE.match(line):
+            self._fenced = self._introduced and not self._fenced
+            return line
+        if self._fenced or _BLOCK.match(line):
+            return self._quoted_line(line)
+        kept = self._line(line)
+        if line.strip():
+            self._introduced = _names_user(line) and line.rstrip(" *_").endswith((":", "："))
+        return kept
+
+    def _line(self, line: str) -> str | None:
+        of_user = self._introduced or _names_user(line)
+        outside = without_quotations(line)
+        asked = self._section == REQUEST or (_ASKS.search(outside) and not _OTHERS.search(outside))
+        beside = [one for one in citations(line) if self._known.issuperset(one.numbers)]
+        left, done = "", 0
+        for quotation in quotations(line):
+            key = _key(quotation.words)
+            if not key or not (quotation.kind in _CHECKED or of_user or (asked and quotation.kind is Kind.PLAIN)):
+                continue
+            only_users = bool(of_user or asked) and not self._may_be_anybodys(quotation, key)
+            ids = self._users(key) if only_users else self._holders(key)
+            if not ids and of_user:
+                self.summary.removed += 1
+                return None
+            left += line[done : quotation.begin] + (line[quotation.begin : quotation.end] if ids else REMOVED)
+            done = quotation.end
+            self.summary.removed += not ids
+            behind = next((one for one in beside if _is_behind(line, quotation, one)), None)
+            if ids and behind is not None and not self._stands_in(key, behind, ids, only_users=only_users):
+                self.summary.removed += len(behind.numbers)
+                left += line[done : behind.begin] + behind.instead([ids[-1]])
+                done = behind.end
+        return left + line[done:]
+
+    def _quoted_line(self, line: str) -> str | None:
+        """A line that is quoted whole, with or without an id at its end."""
+        block = _BLOCK.match(line)
+        words = line[block.end() :] if block else line
+        last = next((one for one in citations(words) if not words[one.end :].strip(_AROUND)), None)
+        key = _key(words[: last.begin] if last is not None else words)
+        if not key or (self._users(key) if self._introduced or self._fenced else self._holders(key)):
+            return line
+        self.summary.removed += 1
+        return None
+
+    def _standing_line(self, line: str) -> str | None:
+        quoted = [one.words for one in closed(line) if one.kind is Kind.SPEECH and _key(one.words)]
+        if not quoted:
+            return line if not line.strip(" -*") or NOTHING in line else None
+        already = {_key(standing.text): standing for standing in self._record.standing}
+        # What is carried from opening to opening was checked when it came in, and holds on when its message is gone.
+        holders = [
+            self._users(key) or ([already[key].message_id] if key in already else []) for key in map(_key, quoted)
+        ]
+        if not all(holders):
+            self.summary.removed += 1
+            return None
+        if WITHDRAWN.lower() in line.lower():
+            # The id is that of the message that withdraws it, so it need not hold these words.
+            self.summary.withdrawn += quoted
+            return line
+        named = cited(line)
+        found = [
+            Standing(words, next((number for number in named if number in ids), ids[-1]))
+            for words, ids in zip(quoted, holders, strict=True)
+        ]
+        self.summary.standing += found
+        if named and set(named) <= {number for ids in holders for number in ids}:
+            return line
+        self.summary.removed += len(named)
+        return "\n".join(f'- "{standing.text}" (m:{standing.message_id})' for standing in found)
+
+    def _may_be_anybodys(self, quotation: Quotation, key: str) -> bool:
+        """Titles, a name of something in one word between backticks, and what the user is asked."""
+        if quotation.kind is Kind.CODE:
+            return len(key.split()) == 1
+        return quotation.kind is Kind.TITLE or (
+            self._section == QUESTIONS and quotation.words.rstrip(" *_").endswith(("?", "？"))
+        )
+
+    def _stands_in(self, key: str, citation: Citation, ids: Sequence[int], *, only_users: bool) -> bool:
+        """Whether words stand in a message that is cited; `ids` are the user's messages with them, where only those
+        count."""
+        cited_ids = set(citation.numbers)
+        if only_users or cited_ids.intersection(ids):
+            return not cited_ids.isdisjoint(ids)
+        return any(self._record.said_in(spelling, cited_ids) for spelling in _spellings(key))
+
+    def _users(self, key: str) -> list[int]:
+        """The user's messages with the words, whichever apostrophes stand in either."""
+        return next(filter(None, map(self._record.said_by_user, _spellings(key))), [])
+
+    def _holders(self, key: str) -> list[int]:
+        return next(filter(None, map(self._record.said, _spellings(key))), [])
 
 
 def carried(before: Sequence[Standing], summary: Summary) -> list[Standing]:
@@ -115,8 +224,8 @@ def _key(words: str) -> str:
     return fold(words).strip(_AROUND)
 
 
-def _words(quotation: re.Match[str]) -> str:
-    return str(next(filter(None, quotation.groups())))
+def _spellings(key: str) -> list[str]:
+    return list(dict.fromkeys([key, *(key.translate(other) for other in _OTHER_QUOTES)]))
 
 
 def _with_whole_quotations(lines: Sequence[str]) -> list[str]:
@@ -127,91 +236,22 @@ def _with_whole_quotations(lines: Sequence[str]) -> list[str]:
         line = lines[place]
         place += 1
         for further in range(1, QUOTED_LINES_MAX):
-            if not _OPENED.search(_QUOTATION.sub("", line)):
+            if _FENCE.match(line) or not is_opened(line):
                 break
             after = lines[place : place + further]
             if len(after) < further or any(HEADING.match(next) or _NEW_ITEM.match(next) for next in after):
                 break
             whole = " ".join([line, *(part.strip() for part in after)])
-            if _count(whole) > _count(line) + sum(map(_count, after)):
+            if len(closed(whole)) > sum(len(closed(part)) for part in [line, *after]):
                 line, place = whole, place + further
                 break
         joined.append(line)
     return joined
 
 
-def _count(line: str) -> int:
-    """How many quotations a line has."""
-    return sum(1 for pattern in (_QUOTATION, _PLAIN_MARKS) for _quotation in pattern.finditer(line))
-
-
 def _names_user(line: str) -> bool:
-    return _USER.search(_PLAIN_MARKS.sub("", _QUOTATION.sub("", line))) is not None
+    return _USER.search(without_quotations(line)) is not None
 
 
-def _line(line: str, record: Record, summary: Summary, *, introduced: bool) -> str | None:
-    block = _BLOCK.match(line)
-    if block:
-        key = _key(line[block.end() :])
-        if not key or (record.said_by_user(key) if introduced else record.said(key)):
-            return line
-        summary.removed += 1
-        return None
-    of_user = introduced or _names_user(line)
-    if of_user and not _only_users_words(line, record):
-        summary.removed += 1
-        return None
-
-    def quotation_or_gap(quotation: re.Match[str]) -> str:
-        key = _key(_words(quotation))
-        if not key or record.said(key):
-            return quotation.group(0)
-        summary.removed += 1
-        return REMOVED
-
-    return line if of_user else _QUOTATION.sub(quotation_or_gap, line)
-
-
-def _only_users_words(line: str, record: Record) -> bool:
-    """Whether all that a line quotes is the user's. One word between backticks is a name of something, which anybody
-    may have written."""
-    quoted = [key for quotation in _QUOTATION.finditer(line) if (key := _key(_words(quotation)))]
-    for quotation in _PLAIN_MARKS.finditer(_QUOTATION.sub("", line)):
-        key = _key(quotation["plain"] or quotation["code"])
-        if quotation["code"] and len(key.split()) == 1 and record.said(key):
-            continue
-        if key:
-            quoted.append(key)
-    return all(record.said_by_user(key) for key in quoted)
-
-
-def _standing_line(line: str, record: Record, summary: Summary) -> str | None:
-    quoted = [words for quotation in _QUOTATION.finditer(line) if _key(words := _words(quotation))]
-    if not quoted:
-        return line if not line.strip(" -*") or NOTHING in line else None
-    already = {_key(standing.text): standing for standing in record.standing}
-    holders = [_holders(words, record, already) for words in quoted]
-    if not all(holders):
-        summary.removed += 1
-        return None
-    if WITHDRAWN.lower() in line.lower():
-        # The id is that of the message that withdraws it, so it need not hold these words.
-        summary.withdrawn += quoted
-        return line
-    named = cited(line)
-    found = [
-        Standing(words, next((number for number in named if number in ids), ids[-1]))
-        for words, ids in zip(quoted, holders, strict=True)
-    ]
-    summary.standing += found
-    if named and set(named) <= {number for ids in holders for number in ids}:
-        return line
-    summary.removed += len(named)
-    return "\n".join(f'- "{standing.text}" (m:{standing.message_id})' for standing in found)
-
-
-def _holders(words: str, record: Record, already: dict[str, Standing]) -> list[int]:
-    """The messages that words of the user's stand in. What is carried from opening to opening was checked when it came
-    in, and holds on when its message is gone."""
-    key = _key(words)
-    return record.said_by_user(key) or ([already[key].message_id] if key in already else [])
+def _is_behind(line: str, quotation: Quotation, citation: Citation) -> bool:
+    return citation.begin >= quotation.end and _BETWEEN.fullmatch(line, quotation.end, citation.begin) is not None

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from agent.models import ToolCall
 from agent.questions import QUESTION_TOOL
@@ -31,16 +31,32 @@ class ThreadRecord:
         card is the result of a call, and the user's words all the same."""
         answered = Q(answers_call__tool=QUESTION_TOOL, answers_call__status=ToolCall.Status.DONE)
         rows = self._range.standing_rows().filter(Q(role=Message.Role.USER) | answered)
-        holding = rows.extra(where=["strpos(search_text, %s) > 0"], params=[words])
-        return list(holding.order_by("pk").values_list("pk", flat=True))
+        return _ids(_holding(rows, words))
 
-    def said(self, words: str) -> bool:
-        """Whether any row holds folded words, or what a row quotes does. Within a transaction."""
-        if self._range.holding(words).ids:
-            return True
+    def said(self, words: str) -> list[int]:
+        """Ids of rows that hold folded words, or of those that quote them. Within a transaction."""
         # What was found in other conversations stands here in what a look back showed alone.
         shown = self._range.standing_rows().filter(role=Message.Role.TOOL).exclude(SAYS_NEW_WORDS)
-        if shown.extra(where=["strpos(search_text, %s) > 0"], params=[words]).exists():
+        found = sorted(self._range.holding(words).ids) or _ids(_holding(shown, words))
+        return found or [row.pk for row in self._quoting() if _quotes(row, words)]
+
+    def said_in(self, words: str, ids: set[int]) -> bool:
+        """Whether one of some rows holds folded words, or what it quotes does."""
+        if _holding(self._range.standing_rows().filter(pk__in=ids), words).exists():
             return True
-        quotes = self._range.standing_rows().filter(meta__quote__text__isnull=False)
-        return any(words in fold(text) for text in quotes.values_list("meta__quote__text", flat=True))
+        return any(_quotes(row, words) for row in self._quoting().filter(pk__in=ids))
+
+    def _quoting(self) -> QuerySet[Message]:
+        return self._range.standing_rows().filter(meta__quote__text__isnull=False).order_by("pk")
+
+
+def _holding(rows: QuerySet[Message], words: str) -> QuerySet[Message]:
+    return rows.extra(where=["strpos(search_text, %s) > 0"], params=[words])
+
+
+def _ids(rows: QuerySet[Message]) -> list[int]:
+    return list(rows.order_by("pk").values_list("pk", flat=True))
+
+
+def _quotes(row: Message, words: str) -> bool:
+    return words in fold(row.meta["quote"]["text"])

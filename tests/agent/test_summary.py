@@ -31,7 +31,10 @@ class Record:
         return [pk for pk, (role, text) in self.rows.items() if role == "user" and words in fold(text)]
 
     def said(self, words):
-        return any(words in fold(text) for _role, text in self.rows.values())
+        return [pk for pk, (_role, text) in self.rows.items() if words in fold(text)]
+
+    def said_in(self, words, ids):
+        return bool(ids.intersection(self.said(words)))
 
 
 def checked(text, rows=None, standing=()):
