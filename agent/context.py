@@ -15,6 +15,15 @@ message_history_read pages through the conversation. Not finding something there
 """
 
 
+# However many generations carry them on, instructions do not take the context.
+STANDING_MAX_CHARS = 8_000
+STANDING_NAMED_MAX = 40
+STANDING_LEFT_OUT = (
+    "({count} more hold that have no room here, the newest in {ids}: message_context_read opens each. Read them before "
+    "work that they may be about.)"
+)
+
+
 @source(0, "channel")
 def fixed_lines(thread: Thread, generation: Generation) -> str:
     """Which conversation this is, when it opened, and how old words are found."""
@@ -51,11 +60,23 @@ def earlier_generations(thread: Thread, generation: Generation) -> str | None:
 
 @source(20, "standing instructions")
 def standing_instructions(_thread: Thread, generation: Generation) -> str | None:
-    """The user's instructions that hold, word for word: carried from opening to opening until withdrawn."""
+    """The user's instructions that hold, word for word: carried from opening to opening until withdrawn. Of more than
+    STANDING_MAX_CHARS characters the newest are shown that have room; of the others it is said where they stand."""
     if not generation.standing:
         return None
-    lines = "\n".join(f'- "{entry["text"]}" (m:{entry["message_id"]})' for entry in generation.standing)
-    return f"Standing instructions, in the person's own words:\n{lines}"
+    lines = [f'- "{entry["text"]}" (m:{entry["message_id"]})' for entry in generation.standing]
+    room = STANDING_MAX_CHARS
+    shown: set[int] = set()
+    for place in reversed(range(len(lines))):
+        if len(lines[place]) + 1 <= room:
+            room -= len(lines[place]) + 1
+            shown.add(place)
+    said = [line for place, line in enumerate(lines) if place in shown]
+    left = [entry["message_id"] for place, entry in enumerate(generation.standing) if place not in shown]
+    if left:
+        named = ", ".join(f"m:{pk}" for pk in list(dict.fromkeys(reversed(left)))[:STANDING_NAMED_MAX])
+        said.append(STANDING_LEFT_OUT.format(count=len(left), ids=named))
+    return "\n".join(["Standing instructions, in the person's own words:", *said])
 
 
 @source(30, "summary")

@@ -3,12 +3,13 @@
 import pytest
 
 from agent import compaction, meter
+from agent.context import STANDING_MAX_CHARS, standing_instructions
 from agent.models import TaskFrame
 from llm.emulator.client import text
 from llm.models import ModelCall
 from maxclaw.database_threads import in_database
 from tests.agent.renewing import LONG, play
-from threads.models import Generation
+from threads.models import Generation, Thread
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -16,10 +17,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def test_an_opening_larger_than_the_budget_gives_one_clear_error_and_no_call(emulator, alice, small_budget):
     async def scenario(world):
         thread = await world.new_thread(alice)
-        await in_database(
-            Generation.objects.filter(thread=thread).update,
-            standing=[{"text": LONG * 3, "message_id": 1}],
-        )
+        await in_database(Generation.objects.filter(thread=thread).update, summary_before=LONG * 3)
         await world.ask(thread, "Hello")
         return await world.rows(thread)
 
@@ -61,9 +59,7 @@ def test_where_an_opening_seems_too_large_the_providers_own_count_decides(emulat
 
     async def scenario(world):
         thread = await world.new_thread(alice)
-        await in_database(
-            Generation.objects.filter(thread=thread).update, standing=[{"text": "word " * 5_000, "message_id": 1}]
-        )
+        await in_database(Generation.objects.filter(thread=thread).update, summary_before="word " * 5_000)
         await world.ask(thread, "Hello")
         return await world.rows(thread)
 
@@ -72,3 +68,17 @@ def test_where_an_opening_seems_too_large_the_providers_own_count_decides(emulat
     assert len(emulator.requests(path="/v1/messages/count_tokens")) == counts
     assert TaskFrame.objects.get().steps == 1
     assert len(rows) == 2
+
+
+def test_standing_instructions_have_a_bound_and_what_has_no_room_is_named():
+    texts = [f"Instruction {number}: " + "use metres " * (400 if number == 7 else 9) for number in range(200)]
+    standing = [{"text": text, "message_id": 1_000 + number} for number, text in enumerate(texts)]
+    said = standing_instructions(Thread(), Generation(standing=standing))
+    *shown, last = said.splitlines()[1:]
+    assert len("\n".join(shown)) <= STANDING_MAX_CHARS < len("\n".join([*shown, *shown[:1]]))
+    assert shown[-1] == f'- "{texts[-1]}" (m:1199)'
+    assert last.startswith(f"({200 - len(shown)} more hold that have no room here, the newest in m:1")
+    assert len(last) < 1_000
+    few = standing[5:8]
+    assert standing_instructions(Thread(), Generation(standing=few)).count("- ") == 3
+    assert standing_instructions(Thread(), Generation(standing=[])) is None
