@@ -20,6 +20,7 @@ import { Meter } from "./meter.js";
 import { Quoting } from "./quoting.js";
 import { request } from "./requests.js";
 import { rowActions } from "./row_actions.js";
+import { RENEWED } from "./rows.js";
 import { Follower } from "./scrolling.js";
 import { Sending } from "./sending.js";
 import { listen, nameKeys } from "./shortcuts.js";
@@ -29,6 +30,7 @@ import { Walker } from "./walking.js";
 import { WholeConversation } from "./whole.js";
 import { page, say } from "./words.js";
 
+const RENEWAL = "renewal"; // what a toast is about
 const byId = (id) => document.getElementById(id);
 
 const alerts = new Alerts(byId("alerts"));
@@ -99,9 +101,10 @@ const meter = new Meter({
   load: (channel) => request(`/api/threads/${channel}/meter/`).catch(() => null),
   category: () => newLevel.level.category,
   onModel: (model) => ask("model/", { method: "PUT", body: { model } }).then(() => meter.refresh()),
+  // The answer may come after the renewal itself.
   async onRenew() {
     const accepted = await ask("renew/", { method: "POST" });
-    if (accepted) toasts.show(accepted.reason);
+    if (accepted && current?.state?.messages.at(-1)?.code !== RENEWED) toasts.show(accepted.reason, { about: RENEWAL });
   },
 });
 const composer = new Composer({
@@ -185,7 +188,10 @@ document.addEventListener("click", (event) => {
 function changed(conversation, change) {
   if (conversation !== current) return;
   if (change.before) announcer.changed(change.before, conversation.state);
-  if (change.before?.turn && !conversation.state?.turn) meter.refresh();
+  if (change.before?.turn && !conversation.state?.turn) {
+    meter.refresh();
+    toasts.withdraw(RENEWAL); // its mark, or why there is none, stands where the toast is
+  }
   if (change.found) follower.following = false;
   draw(change);
   if (change.found) timeline.reveal(change.found);

@@ -56,6 +56,11 @@ export class Toasts {
     if (focus) button?.focus();
   }
 
+  /** What was said about this is over. */
+  withdraw(about) {
+    for (const toast of this.shown.filter((shown) => shown.about === about)) this.hide(toast);
+  }
+
   start(toast) {
     clearTimeout(toast.timer);
     toast.timer = setTimeout(() => {

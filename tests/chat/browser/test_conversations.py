@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from llm.emulator import client as emulated
 from tests.browser import PHONE
-from tests.chat.browser.hands import Touch, answers, words
+from tests.chat.browser.hands import Keyboard, Touch, answers, words
 from tests.chat.records import say
 from threads.lifecycle import create_thread
 from threads.models import Thread
@@ -23,6 +23,12 @@ def test_a_conversation_is_renamed_archived_restored_deleted_and_brought_back(op
     rows = page.locator("#conversations a .name")
     toast = page.locator(".toast")
 
+    if not isinstance(hand, Keyboard):  # whose way is Control+K, as below
+        hand.to_list()
+        hand.press(page.locator("#search"))
+        page.keyboard.type("boat")
+        expect(rows).to_have_text(["Boats"])
+        page.keyboard.press("Escape")
     hand.row_menu("Boats")
     hand.choose("Rename")
     line = page.get_by_role("textbox", name="Title")
@@ -140,6 +146,7 @@ def test_a_renewed_context_is_marked_with_its_summary_behind_it(open_hand, alice
     hand.press(page.get_by_role("button", name="Summarise and go on fresh"))
     mark = page.locator(".renewal")
     expect(mark).to_contain_text("The context was renewed")
+    expect(page.locator(".toast")).to_have_count(0, timeout=3_000)  # it lay over the mark
     hand.press(mark.locator("summary"))
     expect(mark.locator(".summary-text")).to_contain_text("boat")
     expect(page.locator("#stop")).to_be_hidden()
