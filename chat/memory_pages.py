@@ -1,5 +1,6 @@
 """A person's own memory: what is remembered of them, from which words; correct it, set it aside, have it forgotten."""
 
+from dataclasses import replace
 from typing import Any
 
 from django.contrib import messages
@@ -18,13 +19,14 @@ from accounts.downloads import json_lines
 from accounts.models import User
 from agent.refusals import Refused
 from chat import remembering
+from chat.presentation import piece_as_read
 from maxclaw import clock
 from maxclaw.text import visible
 from memory import erasure
 from memory.access import NoSuchFact, access_fact
 from memory.forms import CorrectionForm, as_it_reads
 from memory.models import Fact, FactEvidence
-from memory.remembered import EARLIER, NOW, SORTS, Remembered, history, remembered, uses, with_proofs
+from memory.remembered import EARLIER, NOW, SORTS, Remembered, Words, history, remembered, uses, with_proofs
 from threads.access import parse_message_id
 
 CONFLICT, BAD_REQUEST = 409, 400
@@ -57,10 +59,20 @@ def shown(found: Remembered) -> dict[str, Any]:
         "sort": SORT_NAMES[fact.aspect or fact.kind],
         "tone": TONE_NAMES[fact.tone],
         "proofs": [
-            {**vars(proof), "label": PROOF_NAMES[proof.kind], "accepted_label": _("and you agreed in")}
+            {
+                **vars(proof),
+                "words": _as_read(proof.words),
+                "accepted": _as_read(proof.accepted),
+                "label": PROOF_NAMES[proof.kind],
+                "accepted_label": _("and you agreed in"),
+            }
             for proof in found.proofs
         ],
     }
+
+
+def _as_read(words: Words | None) -> Words | None:
+    return words and replace(words, excerpt=piece_as_read(words.role, words.excerpt))
 
 
 @require_safe

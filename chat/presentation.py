@@ -1,9 +1,9 @@
-"""What is added to views on their way to a browser: the HTML of answers that have ended."""
+"""How views read in a browser: the HTML of answers that have ended, pieces of them without the signs of Markdown."""
 
 from typing import Any
 
 from agent.projection import STREAMING
-from chat.markdown import render
+from chat.markdown import plain, render
 
 View = dict[str, Any]
 
@@ -13,6 +13,12 @@ def present_message(message: View) -> View:
     if message["role"] != "assistant" or message["state"] == STREAMING or not message["text"]:
         return message
     return {**message, "html": render(message["text"])}
+
+
+def piece_as_read(role: str, text: str) -> str:
+    """A piece of a message, for a list: only answers are Markdown, and lose its signs; what people and tools said
+    stands as they said it."""
+    return plain(text) if role == "assistant" else text
 
 
 def present_messages(messages: list[View]) -> list[View]:

@@ -11,6 +11,7 @@ from django.views.decorators.http import require_safe
 from accounts.models import User
 from agent.refusals import Refused
 from chat.api import STATUS_OF_CODE
+from chat.presentation import piece_as_read
 from maxclaw.text import visible
 from memory.hits import Hits, search_hits
 from threads.history import NOT_FOUND, HistoryRefused
@@ -63,5 +64,12 @@ def search_page(request: HttpRequest) -> HttpResponse:
         except Refused as refusal:
             problem, status = refusal.sentence, STATUS_OF_CODE.get(refusal.code, CONFLICT)
     main = Thread.objects.filter(owner=user, kind=Thread.Kind.MAIN).values_list("channel", flat=True).first()
-    context = {"query": query, "channel": channel, "found": found, "problem": problem, "main": main}
+    context = {
+        "query": query,
+        "channel": channel,
+        "found": found,
+        "hits": [(hit, piece_as_read(hit.role, hit.excerpt)) for hit in found.hits] if found else [],
+        "problem": problem,
+        "main": main,
+    }
     return render(request, "chat/search.html", context, status=status)

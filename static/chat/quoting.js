@@ -41,7 +41,7 @@ export class Quoting {
 
   message(message) {
     const { channel, state } = this.current();
-    return this.start(toMessage(channel, message), state.thread, message.text);
+    return this.start(toMessage(channel, message), state.thread, wordsOf(message));
   }
 
   whole(thread) {
@@ -105,4 +105,10 @@ async function mustBeThere({ channel, message_id: id }) {
   if (id === undefined) return;
   if (!Number.isSafeInteger(id) || id < 1 || !(await isThere({ channel, message_id: id })))
     throw refusal("quoted_message_gone");
+}
+
+/** How a message reads, without the signs of its Markdown. */
+function wordsOf({ html, text }) {
+  if (!html) return text;
+  return new DOMParser().parseFromString(html, "text/html").body.textContent.replace(/\s+/g, " ").trim();
 }

@@ -5,7 +5,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from chat.markdown import ATTRIBUTES, CODE_CLASSES, LANGUAGE_CLASS, TAGS, render
+from chat.markdown import ATTRIBUTES, CODE_CLASSES, LANGUAGE_CLASS, TAGS, plain, render
 
 
 @pytest.mark.parametrize(
@@ -31,9 +31,37 @@ def test_table_cells_keep_their_alignment_without_styles():
     assert "style" not in html
 
 
+@pytest.mark.parametrize(
+    ("cell", "shown"),
+    [
+        ("42.1 m", "42.1&nbsp;m"),
+        ("at 3 km/h, 20 %", "at 3&nbsp;km/h, 20&nbsp;%"),
+        ("12 boats", "12 boats"),
+        ("`1 m`", "<code>1 m</code>"),
+    ],
+)
+def test_a_number_in_a_table_keeps_its_unit_beside_it(cell, shown):
+    assert f"<td>{shown}</td>" in render(f"|a|\n|-|\n|{cell}|")
+
+
 def test_known_languages_are_coloured_by_classes_and_unknown_ones_stay_plain():
     assert '<code class="language-python"><span class="k">def</span>' in render("```python\ndef f(): pass\n```")
     assert '<pre><code class="language-nolanguage">a &lt; b\n</code></pre>' in render("```nolanguage\na < b\n```")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("## Noted\n\nI **will** see [the *yard*](https://a.b) at `x_y`.", "Noted\nI will see the yard at x_y."),
+        ("1. Dry\n2. Sand\n\n> one\n> two", "Dry\nSand\none\ntwo"),
+        ("| step | days |\n|---|--:|\n| dry | 10 |", "step · days\ndry · 10"),
+        ("```python\nprint(2 ** 3)\n```\nsnake_case_name, 2 * 3 * 4", "print(2 ** 3)\nsnake_case_name, 2 * 3 * 4"),
+        ("…and cut | 10 |\n|---|--:|\n| in **the middle of", "…and cut · 10\nin **the middle of"),
+        ("true || false", "true || false"),
+    ],
+)
+def test_a_piece_of_an_answer_reads_without_the_signs_of_markdown(text, words):
+    assert plain(text) == words
 
 
 HARMFUL = [

@@ -154,10 +154,15 @@ def test_the_page_shows_hits_nothing_and_refusals(client, alice, boats):
     message = say(boats, "zlorpification <b>of</b> the mast")
     main = Thread.objects.get(owner=alice, kind=Thread.Kind.MAIN)
     say(main, "zlorpification at home")
+    say(boats, "zlorpification of **my** sail")
+    say(boats, "## zlorpification of **your** sail", Message.Role.ASSISTANT)
     client.force_login(alice, backend=BACKEND)
     page = client.get("/search/", {"q": "zlorpification"}).content.decode()
     assert f'href="/c/{boats.channel}/#m{message.pk}">Boats<' in page and ">Main<" in page
     assert "zlorpification &lt;b&gt;of&lt;/b&gt; the mast" in page
+    assert "zlorpification of **my** sail" in page and "zlorpification of your sail" in page, (
+        "only answers are Markdown"
+    )
     nothing = client.get("/search/", {"q": "quuxery"}).content.decode()
     assert "Nothing was found for “quuxery”." in nothing
     refused = client.get("/search/", {"q": "a"})
