@@ -7,7 +7,7 @@ from django.contrib import admin, messages
 from django.contrib.admin.models import DELETION, LogEntry
 from django.contrib.auth.admin import GroupAdmin as DjangoGroupAdmin
 from django.contrib.auth.admin import UserAdmin as DjangoUserAdmin
-from django.contrib.auth.models import Group
+from django.contrib.auth.models import Group, Permission
 from django.contrib.contenttypes.models import ContentType
 from django.core.exceptions import PermissionDenied
 from django.db import transaction
@@ -30,8 +30,33 @@ admin.site.unregister(Group)
 POWERS = ("is_staff", "is_superuser", "groups", "user_permissions")
 
 
+CHANGES = {
+    "add": _("may add"),
+    "change": _("may change"),
+    "delete": _("may delete"),
+    "view": _("may see"),
+}
+
+
+def permission_name(permission: Permission) -> str:
+    """What a permission lets people do, in the reader's language: Django keeps its own names of them in English."""
+    table = permission.content_type
+    verb = permission.codename.removesuffix(f"_{table.model}")
+    return f"{table} | {CHANGES.get(verb) or gettext(permission.name)}"
+
+
+class Granting:
+    """A form in which permissions are chosen."""
+
+    def formfield_for_manytomany(self, db_field: Any, request: Any = None, **kwargs: Any) -> Any:
+        field: Any = super().formfield_for_manytomany(db_field, request, **kwargs)  # type: ignore[misc]
+        if db_field.related_model is Permission and field is not None:
+            field.label_from_instance = permission_name
+        return field
+
+
 @admin.register(Group)
-class GroupAdmin(DjangoGroupAdmin, ConsoleAdmin):
+class GroupAdmin(Granting, DjangoGroupAdmin, ConsoleAdmin):
     """What groups may do. Superusers alone change it: whoever could would grant themselves everything."""
 
     def has_add_permission(self, request: HttpRequest) -> bool:
@@ -45,7 +70,7 @@ class GroupAdmin(DjangoGroupAdmin, ConsoleAdmin):
 
 
 @admin.register(User)
-class UserAdmin(DjangoUserAdmin, ConsoleAdmin):
+class UserAdmin(Granting, DjangoUserAdmin, ConsoleAdmin):
     """Django's own, with a person's time zone and language, and erasing in the place of deleting.
 
     Staff who are no superusers change no superuser, grant nothing and set nobody's password: with it they could

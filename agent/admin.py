@@ -74,6 +74,10 @@ class TaskFrameAdmin(TurnRowAdmin):
     list_filter = ("state", "end_reason", "level")
     inlines = (ToolCallInline,)
 
+    def get_inlines(self, request: HttpRequest, obj: TaskFrame | None) -> Any:
+        """No table of calls where there are none."""
+        return self.inlines if obj and ToolCall.objects.filter(frame=obj).exists() else ()
+
     def get_urls(self) -> list[URLPattern]:
         view = self.admin_site.admin_view(self.health_view)
         return [path("health/", view, name="agent_health"), *super().get_urls()]

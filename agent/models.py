@@ -3,6 +3,7 @@
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from maxclaw import clock
@@ -76,7 +77,7 @@ class TaskFrame(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"turn {self.pk}"
+        return gettext("turn %(number)s") % {"number": self.pk}
 
 
 class ToolCall(models.Model):
@@ -140,7 +141,7 @@ class OverflowEvent(models.Model):
         verbose_name_plural = _("overflows")
 
     def __str__(self) -> str:
-        return f"overflow {self.pk}"
+        return gettext("overflow %(number)s") % {"number": self.pk}
 
 
 class InboxItem(models.Model):
@@ -174,7 +175,7 @@ class InboxItem(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"item {self.pk}"
+        return gettext("item %(number)s") % {"number": self.pk}
 
 
 class TurnEvent(models.Model):
@@ -228,7 +229,7 @@ class ImportedConversation(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"imported conversation {self.pk}"
+        return gettext("imported conversation %(number)s") % {"number": self.pk}
 
 
 class ImportJob(models.Model):
@@ -282,4 +283,4 @@ class ImportJob(models.Model):
         indexes = [models.Index(fields=["owner", "-id"], name="importjob_owner_list")]
 
     def __str__(self) -> str:
-        return f"import {self.pk}"
+        return gettext("import %(number)s") % {"number": self.pk}

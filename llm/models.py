@@ -99,4 +99,4 @@ class ModelCall(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.purpose} {self.pk}"
+        return f"{self.get_purpose_display()} {self.pk}"

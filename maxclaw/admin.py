@@ -37,10 +37,25 @@ class LogEntryAdmin(BigTableAdmin):
     search_fields = ["user__username", "=object_id"]
 
 
+class ForeignAdmin(ReadOnlyAdmin):
+    """Rows of a package that speaks English alone: without its name of the row, and without its notes on each field,
+    which are for whoever writes such a row."""
+
+    def changeform_view(self, request: HttpRequest, *args: Any, **kwargs: Any) -> Any:
+        response = super().changeform_view(request, *args, **kwargs)
+        if hasattr(response, "context_data"):
+            response.context_data["subtitle"] = ""
+        return response
+
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
+        silence = dict.fromkeys((field.name for field in self.opts.concrete_fields), "")
+        return super().get_form(request, obj, change, help_texts=silence, **kwargs)
+
+
 @admin.register(OrmQ)
-class QueuedTaskAdmin(ReadOnlyAdmin):
+class QueuedTaskAdmin(ForeignAdmin):
     list_display = ["id", "name", "function", "locked_until"]
-    fields = ["key", "task_id", "name", "function", "arguments", "locked_until"]
+    fields = ["task_id", "name", "function", "arguments", "locked_until"]
     ordering = ["id"]
 
     @admin.display(description=_("function"))
@@ -57,7 +72,7 @@ class QueuedTaskAdmin(ReadOnlyAdmin):
         return f"{queued.args()} {queued.kwargs()}"
 
 
-class RunTaskAdmin(BigTableAdmin):
+class RunTaskAdmin(ForeignAdmin, BigTableAdmin):
     """A task that has run. Which rows, its proxy model says."""
 
     ordering = ["-stopped"]
@@ -84,11 +99,11 @@ admin.site.register(Failure, RunTaskAdmin)
 
 
 @admin.register(Schedule)
-class ScheduleAdmin(ReadOnlyAdmin):
-    list_display = ["name", "func", "schedule_type", "minutes", "next_run"]
+class ScheduleAdmin(ForeignAdmin):
+    list_display = fields = ["name", "func", "schedule_type", "minutes", "next_run"]
 
 
-class SignInAdmin(BigTableAdmin):
+class SignInAdmin(ForeignAdmin, BigTableAdmin):
     """Sign-ins, failed or not. What was typed stays out of sight: people type passwords where names belong."""
 
     search_fields = ["username", "ip_address"]

@@ -27,10 +27,8 @@ THEME_WORDS = (
     gettext_noop("Light"),
     gettext_noop("More actions"),
     gettext_noop("Name"),
-    gettext_noop("Next"),
     gettext_noop("No data"),
     gettext_noop("No results matching your query"),
-    gettext_noop("Previous"),
     gettext_noop(
         "Raw passwords are not stored, so there is no way to see this "
         "user’s password, but you can change the password using "

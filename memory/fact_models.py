@@ -11,6 +11,7 @@ from django.conf import settings
 from django.contrib.postgres.fields import ArrayField
 from django.db import models
 from django.db.models import F, Q
+from django.utils.translation import gettext, pgettext_lazy
 from django.utils.translation import gettext_lazy as _
 from pgvector.django import VectorField
 
@@ -68,7 +69,7 @@ class Fact(models.Model):
         DECISION = "decision", _("decision")
 
     class Status(models.TextChoices):
-        ACTIVE = "active", _("active")
+        ACTIVE = "active", pgettext_lazy("fact", "active")
         SUPERSEDED = "superseded", _("superseded")
         RETIRED = "retired", _("retired")
 
@@ -255,7 +256,7 @@ class Episode(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"episode {self.pk}"
+        return gettext("episode %(number)s") % {"number": self.pk}
 
 
 class Digest(models.Model):
@@ -311,4 +312,4 @@ class FactLog(models.Model):
         indexes = [models.Index(fields=["owner", "-id"], name="factlog_owner_list")]
 
     def __str__(self) -> str:
-        return f"{self.action} {self.pk}"
+        return f"{self.get_action_display()} {self.pk}"

@@ -2,6 +2,7 @@
 
 from django.conf import settings
 from django.db import models
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from agent.models import InboxItem
@@ -34,4 +35,4 @@ class GivenQuote(models.Model):
         verbose_name_plural = _("quotes")
 
     def __str__(self) -> str:
-        return f"quote {self.pk}"
+        return gettext("quote %(number)s") % {"number": self.pk}

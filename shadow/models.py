@@ -9,6 +9,7 @@ from typing import TypeAlias
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from maxclaw import clock
@@ -209,7 +210,7 @@ class ShadowRun(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"shadow run {self.pk}"
+        return gettext("shadow run %(number)s") % {"number": self.pk}
 
 
 class ShadowFactProposal(models.Model):
@@ -323,4 +324,4 @@ class ProposalReview(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"verdict {self.pk} on p:{self.proposal_id}"
+        return gettext("verdict %(number)s on %(proposal)s") % {"number": self.pk, "proposal": f"p:{self.proposal_id}"}

@@ -149,7 +149,7 @@ class ThreadAdmin(PrivateTextAdmin):
 
     what = What.CONVERSATION
     actions = ()
-    list_display = ("channel", "owner", "kind", "status", "state", "scope", "category", "updated")
+    list_display = ("channel", "owner", "kind", "status", "turn", "scope", "category", "updated")
     list_filter = ("kind", "status", "state", "scope", "category")
     search_fields = ("channel", "owner__username")
     list_select_related = ("owner",)
@@ -162,6 +162,10 @@ class ThreadAdmin(PrivateTextAdmin):
         (_("Turn"), {"fields": ("state", "lease_until", "lease_holder")}),
         (_("Times"), {"fields": ("created", "updated", "deleted")}),
     )
+
+    @admin.display(description=_("turn"), ordering="state")
+    def turn(self, thread: Thread) -> str:
+        return thread.get_state_display()
 
     def has_delete_permission(self, request: HttpRequest, obj: Thread | None = None) -> bool:
         """The main conversation goes with its account alone."""

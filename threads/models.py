@@ -11,6 +11,7 @@ from django.contrib.postgres.fields import ArrayField
 from django.contrib.postgres.indexes import GinIndex
 from django.db import models
 from django.db.models import F, Q
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from llm.models import RequestHeader
@@ -279,4 +280,4 @@ class PrivateReading(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"reading {self.pk}"
+        return gettext("reading %(number)s") % {"number": self.pk}

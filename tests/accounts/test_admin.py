@@ -139,3 +139,11 @@ def test_nobody_erases_their_own_account_from_here(client, staff):
     chosen = {"action": "delete_selected", "_selected_action": [staff.pk], "post": "yes"}
     client.post(reverse("admin:accounts_user_changelist"), chosen, follow=True)
     assert User.objects.filter(pk=staff.pk).exists()
+
+
+def test_permissions_are_named_in_the_readers_language(client, staff):
+    staff.language = "zh-hans"
+    staff.save()
+    page = client.get(reverse("admin:auth_group_add")).content.decode()
+    assert "对话 | 可删除" in page and "可以读取对话的私人文本" in page
+    assert "Can " not in page

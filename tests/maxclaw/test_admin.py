@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
+from axes.models import AccessAttempt
 from django.apps import apps
 from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
@@ -15,6 +16,7 @@ from django.db import IntegrityError, connection, transaction
 from django.test import Client
 from django.urls import NoReverseMatch, URLResolver, get_resolver, reverse
 from django.utils import translation
+from django_q.models import OrmQ, Schedule
 
 from accounts.models import User
 from agent.models import ImportJob, InboxItem, TaskFrame
@@ -88,6 +90,17 @@ def test_every_page_opens_in_chinese(console, thread, staff):
     staff.save()
     for url in pages():
         assert console.get(url).status_code == 200, url
+
+
+def test_rows_of_the_queue_and_of_sign_ins_speak_chinese(console, thread, staff):
+    """What other packages named and explained in English alone."""
+    staff.language = "zh-hans"
+    staff.save()
+    for table in (AccessAttempt, OrmQ, Schedule, TaskFrame):
+        address = reverse(f"admin:{name_of(table)}_change", args=[table.objects.latest("pk").pk])
+        page = console.get(address).content.decode()
+        for english in ("Axes", "Attempted Access", "OrmQ object", "Name of the", "e.g. ", "Keyword", "turn "):
+            assert english not in re.sub("<[^>]*>", "", page), (table, english)
 
 
 def test_the_picker_of_several_rows_speaks_chinese(console, staff):

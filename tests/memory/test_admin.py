@@ -55,12 +55,27 @@ def helper(client, *codenames):
 
 def test_an_empty_list_tells_an_empty_memory_from_one_that_holds_nothing_that_fits(client, staff, alice, words):
     none = client.get(reverse(LIST)).content.decode()
-    assert "Nothing here so far" in none and "Show all" not in none
+    assert "Nothing here so far" in none and "Show all" not in none and ">Next<" not in none
     fact_row(alice, words)
     for asked in ({"q": "bob"}, {"kind__exact": "event"}):
         page = client.get(reverse(LIST), asked).content.decode()
         assert "Nothing fits" in page and "Show all" in page
         assert "Add fact" not in page and "Create a new item" not in page, "nobody can"
+
+
+def test_a_list_leads_only_to_pages_that_there_are(client, staff, alice):
+    many_facts(alice, 60)
+    first, second = (client.get(reverse(LIST), {"p": number}).content.decode() for number in (1, 2))
+    assert ">Next<" in first and ">Previous<" not in first
+    assert ">Previous<" in second and ">Next<" not in second
+
+
+def test_the_state_of_a_fact_has_one_name_in_chinese(client, staff, alice, words):
+    staff.language = "zh-hans"
+    staff.save()
+    fact_row(alice, words)
+    page = client.get(reverse(LIST)).content.decode()
+    assert "有效" in page and "活跃" not in page
 
 
 def test_facts_are_filtered_by_what_they_are_and_what_became_of_them(client, staff, alice, bob, thread, words):
