@@ -228,10 +228,13 @@ class Bench:
 
     def inserts(self, count: int) -> dict[str, list[float]]:
         """Milliseconds of appending one long row, with its part of the index and without, in turn."""
-        from django.db import transaction
+        from django.db import connection, transaction
 
         from threads import message_grams, transcript
 
+        # The rows without it are what the database would refuse.
+        with connection.cursor() as cursor:
+            cursor.execute("ALTER TABLE threads_message DISABLE TRIGGER message_long_is_indexed")
         spent: dict[str, list[float]] = {"with the index": [], "without": []}
         index = message_grams.index
 

@@ -20,6 +20,7 @@ TRIGGERS: dict[str, Promise] = {
     "generation_opened_with_frozen": _("The summary and the instructions that an opening holds never change."),
     "generation_ends_once": _("A generation ends once."),
     "generation_ordinals_without_gaps": _("Generations of a conversation are numbered without gaps."),
+    "message_long_is_indexed": _("A long message is in the index of long messages, as it is."),
 }
 RULES: dict[str, Promise] = {
     **TRIGGERS,

@@ -10,7 +10,7 @@ from accounts.models import User
 from tests.threads.conversation import Conversation
 from tests.threads.records import exchange, say, thread_of
 from tests.threads.test_verification import STEP, take_step
-from threads import copying
+from threads import copying, message_grams
 from threads import search_statements as statements
 from threads.message_grams import LONG_BYTES, array, grams_of, grams_of_needle, is_long, thread_gram
 from threads.models import Message, MessageGrams
@@ -76,6 +76,30 @@ def test_an_erased_person_leaves_no_index(alice, bob):
         say(thread_of(person), "user", "word " * 1_000)
     erasing.erase_user(alice)
     assert check_in_step() == 1
+
+
+@pytest.mark.django_db
+def test_the_index_follows_rows_that_plain_sql_writes(alice):
+    thread = thread_of(alice)
+    kept, changed, shortened, gone = (say(thread, "user", f"{number} " + "word " * 1_000) for number in range(4))
+    copied = "thread_id, owner_id, generation_id, role, text, wire, model, tool_call_id, is_error, model_visible,"
+    copied += " left_because, meta, created"
+    with transaction.atomic(), connection.cursor() as cursor:
+        cursor.execute("UPDATE threads_message SET search_text = 'short now' WHERE id = %s", [shortened.pk])
+        cursor.execute("DELETE FROM threads_messagegrams WHERE message_id = %s", [gone.pk])
+        cursor.execute("DELETE FROM threads_message WHERE id = %s", [gone.pk])
+        cursor.execute("UPDATE threads_message SET model_visible = false WHERE id = %s", [kept.pk])
+        cursor.execute(
+            f"INSERT INTO threads_message ({copied}, search_text) SELECT {copied}, search_text || ' more'"
+            " FROM threads_message WHERE id = %s RETURNING id",
+            [kept.pk],
+        )
+        [(written,)] = cursor.fetchall()
+        cursor.execute("UPDATE threads_message SET search_text = search_text || ' end' WHERE id = %s", [changed.pk])
+        # What is not indexed again is refused, so whoever writes so does this too.
+        message_grams.index(Message.objects.filter(pk__in=[changed.pk, written]))
+        connection.check_constraints()
+    assert check_in_step() == 3
 
 
 @pytest.mark.django_db

@@ -215,8 +215,17 @@ def test_the_index_of_a_message_has_the_owner_of_its_thread(alice, bob):
     message = say(thread_of(alice), Message.Role.USER, "long " * 1_000)
     rule = "messagegrams_owner_is_the_threads"
     refused(rule, lambda: MessageGrams.objects.filter(pk=message.pk).update(owner=bob))
-    MessageGrams.objects.all().delete()
-    refused(rule, lambda: MessageGrams.objects.create(message=message, thread=message.thread, owner=bob, grams=[1]))
+    short = say(thread_of(alice), Message.Role.USER, "short")
+    refused(rule, lambda: MessageGrams.objects.create(message=short, thread=short.thread, owner=bob, grams=[1]))
+
+
+def test_a_long_message_is_in_its_index_as_it_is(alice):
+    rule = "message_long_is_indexed"
+    message = say(thread_of(alice), Message.Role.USER, "long " * 1_000)
+    change(message, rule, "search_text", "other " * 1_000)
+    refused(rule, lambda: MessageGrams.objects.filter(pk=message.pk).delete())
+    insert(rule, Message(thread=message.thread, owner=alice, generation=message.generation, search_text="x" * 2_001))
+    say(message.thread, Message.Role.USER, "x" * 2_000)
 
 
 def test_a_parent_belongs_to_the_same_owner(alice, bob):
