@@ -126,6 +126,7 @@ def page_words() -> dict[str, str]:
         "search_given": _("{chars} characters were given."),
         "search_left_out": _("Left out: {count}."),
         "search_left_out_at_least": _("Left out: at least {count}."),
+        "search_not_all_read": _("Not all messages were read: there may be more."),
         "status_pending": _("about to run"),
         "status_running": _("running"),
         "status_waiting": _("waiting for you"),

@@ -34,6 +34,7 @@ function searchFoot({ tool, result }) {
   const said = [say("search_given", { chars: number(result.chars) })];
   const { count = 0, exact = true } = result.left_out ?? {};
   if (count) said.push(say(exact ? "search_left_out" : "search_left_out_at_least", { count: number(count) }));
+  else if (!exact) said.push(say("search_not_all_read"));
   return said.join(" ");
 }
 

@@ -10,6 +10,7 @@ from llm.emulator import client as emulated
 from memory import embedding_work, hits
 from tests.chat.records import say
 from tests.threads.records import call_tool, give_result
+from tests.threads.test_literal_search import many
 from threads.lifecycle import create_thread
 from threads.models import Message, Thread
 
@@ -70,6 +71,25 @@ def test_what_is_not_shown_is_counted(api, boats):
         say(boats, f"zlorpification number {number}")
     answer = found(api, q="zlorpification")
     assert (len(answer["hits"]), answer["left_out"], answer["exact"]) == (hits.HITS_MAX, 7, True)
+
+
+def test_what_was_not_read_is_mentioned(client, alice, boats, monkeypatch):
+    monkeypatch.setattr("threads.literal_search.LONG_READ", (2,))
+    monkeypatch.setattr("threads.search_range.COUNT_MAX", hits.HITS_MAX)
+    client.force_login(alice, backend=BACKEND)
+    many(boats, 3, "harb rbou bour")  # has every run of three letters of the word, and not the word
+
+    def page(query):
+        return client.get("/search/", {"q": query, "channel": boats.channel}).content.decode()
+
+    nothing = page("harbour master")
+    assert "Nothing was found" in nothing and "Not all messages were read: there may be more." in nothing
+    for number in range(hits.HITS_MAX + 2):
+        say(boats, f"zlorpification number {number}")
+    assert "At least 2 more were found" in page("zlorpification")
+    say(boats, "harbour")
+    some = page("harbour master")
+    assert "Nothing was found" not in some and "Not all messages were read: there may be more." in some
 
 
 def test_a_channel_narrows_the_search(api, alice, boats):
@@ -220,3 +240,8 @@ def test_the_card_of_a_search_says_what_was_asked_given_and_left_out(server, ali
     card.get_by_role("button", name="Show all").click()
     expect(card.locator("pre").last).to_contain_text("more hits are not shown")
     expect(card.locator(".search-foot")).to_contain_text(said)
+    # Nor is the card silent where it is not known whether there was more.
+    searched = Message.objects.filter(answers_call__tool="search_memory")
+    searched.update(meta={**searched.get().meta, "left_out": {"count": 0, "exact": False}})
+    page.reload()
+    expect(card.locator(".search-foot")).to_contain_text("were given. Not all messages were read: there may be more.")
