@@ -130,11 +130,12 @@ def test_what_is_found_is_what_may_be_shown(db, steps, long, only_cold):
         raise Undone
 
 
-def shown_by_hand(thread, needle, only_cold):
+def shown_by_hand(thread, needle, only_cold, may_see=lambda _thread: True):
     """The rule in plain code, over rows read one by one."""
     spans = [(thread, None)]
     while (source := spans[-1][0].copied_from) is not None:
         spans.append((source.thread, source.pk))
+    spans = [span for span in spans if may_see(span[0])]
     rows = {
         row.pk: row
         for part, upto in spans
