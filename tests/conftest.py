@@ -91,6 +91,21 @@ def without_past():
     router.forget()
 
 
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup):
+    """Connections come from a pool, as they do where MaxClaw serves: most units of work cost less than a new one."""
+    from django.conf import settings
+    from django.db import connection
+
+    options = connection.settings_dict["OPTIONS"]
+    connection.close()
+    options["pool"] = {"min_size": 1, "max_size": 2 * settings.DATABASE_THREADS, "timeout": 30}
+    yield
+    connection.close()
+    connection.close_pool()
+    del options["pool"]
+
+
 def make_person(username: str):
     from accounts.models import User
 
