@@ -16,7 +16,7 @@ from agent.questions import QUESTION_TOOL
 from memory import forgotten
 from memory.claims import Claim
 from memory.own_words import own_words
-from memory.standing import standing_rows
+from memory.standing import own_rows, standing_rows
 from threads.models import Generation, Message
 from threads.search_range import FROM_PEOPLE_AND_TOOLS
 
@@ -28,10 +28,10 @@ _LONG = ("search_text", "wire")
 class CitedRows:
     """`messages` by the id that was cited, `calls` by the id of their result, `generations` by id. Sets of ids:
     `proving`, messages of people and tools that a model saw; `rewound`, messages and asking rows that stand no more;
-    `standing_generations`, those of which something stands; `forgotten_messages` and `forgotten_generations`, what was
-    cited of that which taught a forgotten fact; `answers`, (conclusion, acceptance) where the second is the
-    first that the person said after the first, which is the last that they had read: a later yes is one to something
-    else."""
+    `standing_generations`, those of which something of their own stands; `forgotten_messages` and
+    `forgotten_generations`, what was cited of that which taught a forgotten fact; `answers`, (conclusion, acceptance)
+    where the second is the first that the person said after the first, which is the last that they had read: a later
+    yes is one to something else."""
 
     messages: Mapping[int, Message] = field(default_factory=dict)
     calls: Mapping[int, ToolCall] = field(default_factory=dict)
@@ -68,7 +68,7 @@ def read(owner_id: int, claims: Iterable[Claim]) -> CitedRows:
         owner_id=owner_id, pk__in=generation_ids, thread__deleted__isnull=True
     ).select_related("thread")
     found = {one.pk: one for one in generations.defer("opening", "summary", "summary_before", "standing")}
-    standing = Generation.objects.filter(Exists(standing_rows(generation=OuterRef("pk"))), pk__in=found)
+    standing = Generation.objects.filter(Exists(own_rows(generation=OuterRef("pk"))), pk__in=found)
     pairs = [(messages[one], messages[other]) for one, other in accepted if one in messages and other in messages]
     return CitedRows(
         messages=messages,

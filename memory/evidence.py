@@ -221,7 +221,7 @@ def _outcome(rows: CitedRows, claim: Claim) -> Proof:
     if generation.ended is None:
         raise EvidenceRefused(f"generation {claim.generation_id} has not ended: its outcome is open.")
     if generation.pk not in rows.standing_generations:
-        raise EvidenceRefused(f"Nothing stands of generation {claim.generation_id}.")
+        raise EvidenceRefused(f"Nothing of its own stands of generation {claim.generation_id}.")
     return Proof(claim.kind, generation.thread, None, generation, None, generation.ended)
 
 

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from django.db.models import Exists, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
 from django.db.models.lookups import IsNull
 
 from memory.models import Fact, FactEvidence
@@ -25,12 +25,19 @@ def standing_rows(**within: Any) -> QuerySet[Message]:
     return Message.objects.filter(FROM_PEOPLE_AND_TOOLS, stands, model_visible=True, wire__isnull=False, **within)
 
 
+def own_rows(**within: Any) -> QuerySet[Message]:
+    """Those of them that are a conversation's own: what it copied from another one proves something there alone. A copy
+    within a conversation is as own as what it was copied from."""
+    own = Q(copied_from__isnull=True) | Q(copied_from__thread_id=F("thread_id"), copied_from__copied_from__isnull=True)
+    return standing_rows(**within).filter(own)
+
+
 def standing_evidence() -> QuerySet[FactEvidence]:
     """Evidence that still proves something: its words were not rewound, or a copy of them in the same conversation
-    stands (as `cited_rows` has it), something of its generation stands, and its conversation is in sight."""
+    stands (as `cited_rows` has it), something of its generation's own stands, and its conversation is in sight."""
     return FactEvidence.objects.filter(
         ~_DELETED & ~_rewound("message_id", "message") & ~_rewound("accepted_by_id", "accepted_by")
-    ).filter(Q(generation__isnull=True) | Exists(standing_rows(generation=OuterRef("generation_id"))))
+    ).filter(Q(generation__isnull=True) | Exists(own_rows(generation=OuterRef("generation_id"))))
 
 
 def in_sight(facts: QuerySet[Fact]) -> QuerySet[Fact]:

@@ -315,7 +315,19 @@ def test_a_whole_generation_proves_an_outcome_when_it_has_ended(alice, bob, thre
     assert (proof.generation, proof.said) == (ended, ended.ended)
     refuses_event("no generation", bob, whole(ended))
     Message.objects.filter(generation=ended).update(left_at_cut=1, left_because="superseded")
-    refuses_event("Nothing stands", alice, whole(ended))
+    refuses_event("Nothing of its own stands", alice, whole(ended))
+
+
+def test_a_generation_of_copies_from_another_conversation_proves_no_outcome(alice, thread):
+    _said, answer = exchange(thread)
+    branch = fork(alice, thread, answer, acting_user=alice)
+    alone = ended_generation(branch)
+    refuses_event("Nothing of its own stands", alice, whole(alone))
+    outcome = fact_row(alice, text="It worked.", kind="event", aspect="")
+    outcome.evidence.create(owner=alice, kind="observed-outcome", generation=alone)
+    assert standing.is_stale(outcome)
+    exchange(branch)
+    assert event(alice, whole(ended_generation(branch)))
 
 
 # Whose rows, and whether they stand
@@ -409,7 +421,7 @@ def test_an_outcome_stands_while_anything_of_its_generation_does(alice, thread):
     rewind(thread, answer, acting_user=alice)
     assert fresh() == {first}
     assert standing.is_stale(second)
-    refuses_event("Nothing stands", alice, whole(later))
+    refuses_event("Nothing of its own stands", alice, whole(later))
     undo_rewind(thread, acting_user=alice)
     assert fresh() == {first, second}
     assert event(alice, whole(later))
