@@ -21,6 +21,8 @@ TRIGGERS: dict[str, Promise] = {
     "proposalevidence_accepted_afterwards": _("What accepts comes after what it accepts."),
     "proposal_cites_outcomes_that_are_there": _("A proposal that holds cites no generation that goes on."),
     "proposalevidence_outcome_is_there": _("The outcome of a generation proves nothing before it has ended."),
+    "proposalevidence_goes_with_its_proposals": _("Evidence of proposals that hold does not go without them."),
+    "proposal_words_stay": _("The words of a proposal stay as they were made."),
     "proposal_cites_what_was_told": _("A proposal that holds cites nothing that no model was told."),
     "proposalevidence_was_told": _(
         "What a proposal that holds cites was told to a model, and is not the server's own."

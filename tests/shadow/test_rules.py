@@ -109,7 +109,7 @@ def test_a_proposal_is_of_its_runs_conversation_and_whole_if_it_holds(alice, bob
     change("proposal_replaces_fact_of_same_owner", proposal, "replaces_fact_id", theirs.pk)
     change("proposal_fact_of_same_owner", proposal, "fact_id", theirs.pk)
     change("proposal_replaces_proposal_of_its_thread", proposal, "replaces_proposal_id", proposal_row(elsewhere).pk)
-    change("proposal_that_holds_is_whole", proposal, "text", "")
+    copy_of("proposal_that_holds_is_whole", proposal, position=1, text="")
     change("proposal_that_holds_is_whole", proposal, "kind", "event")
     change("proposal_that_holds_is_whole", proposal, "aspect", "")
     change("proposal_that_holds_is_whole", proposal, "tone", "")
@@ -227,6 +227,49 @@ def test_a_proposal_that_holds_cites_no_outcome_of_a_generation_that_goes_on(sai
     next_generation_of(said.thread)
     insert_copy(row, **whole)
     connection.check_constraints()
+
+
+def test_a_proposal_that_holds_cites_no_outcome_of_what_was_said_elsewhere(said, elsewhere):
+    """A branch in which nothing was said yet is a generation of copies, and so is its next one with copies of those."""
+    branch = said.thread
+    own = live(branch)
+    next_generation_of(branch)
+    copies = [copied(elsewhere, branch)]
+    next_generation_of(branch)
+    copies.append(copied(copies[0], branch))
+    say(branch, Message.Role.EVENT, "Was copied.", model_visible=False, wire=None)
+    note = say(branch, Message.Role.USER, "Interrupted.", meta={"source": "kernel/overflow"})
+    unsent = say(branch, Message.Role.USER, "Never sent.", wire=None)
+    next_generation_of(branch)
+    assert note.generation == unsent.generation == copies[1].generation
+    row = proposal_row(said, kind="event", aspect="").evidence.get()
+    rejected = proposal_row(said, validation_error="copied", kind="event", aspect="")
+    for copy in copies:
+        whole = {"kind": "observed-outcome", "message_id": None, "generation_id": copy.generation_id}
+        copy_of("proposalevidence_stands", row, **whole)
+        insert_copy(row, proposal_id=rejected.pk, **whole)
+    change("proposal_cites_what_stands", rejected, "validation_error", "")
+    insert_copy(row, kind="observed-outcome", message_id=None, generation_id=own.pk)
+    connection.check_constraints()
+    # Said in the branch itself, or copied within it.
+    there = copied(said, branch).generation_id
+    next_generation_of(branch)
+    insert_copy(row, kind="observed-outcome", message_id=None, generation_id=there)
+    connection.check_constraints()
+
+
+def test_evidence_of_proposals_that_hold_does_not_go_without_them(said):
+    proposal_row(said)
+    refused("proposalevidence_goes_with_its_proposals", "TRUNCATE shadow_shadowproposalevidence")
+    run("TRUNCATE shadow_shadowfactproposal CASCADE")
+    assert not ShadowFactProposal.objects.exists()
+
+
+def test_the_words_of_a_proposal_stay(said):
+    proposal = proposal_row(said)
+    for column, value in (("text", "Likes it."), ("applies_to", "mornings"), ("fingerprint", "0"), ("raw", "{}")):
+        change("proposal_words_stay", proposal, column, value)
+    run("UPDATE shadow_shadowfactproposal SET category = 'work' WHERE id = %s", proposal.pk)
 
 
 def test_a_proposal_that_holds_cites_nothing_that_no_model_was_told(said):
