@@ -7,7 +7,6 @@ from maxclaw.text import head
 from memory.fact_drafts import APPLIES_TO_MAX_CHARS, PROJECT_MAX_CHARS, TEXT_MAX_CHARS
 from memory.fact_search import FactHit
 
-TONES = {"decision": "a decision", "remark": "a passing remark"}
 STALE = "its words were rewritten or taken back since"
 
 
@@ -33,9 +32,9 @@ def described(
     applies = head(_in_a_line(applies_to), APPLIES_TO_MAX_CHARS)
     about = [
         f"{said:%Y-%m-%d}",
-        TONES[tone],
+        tone,
         sort,
-        f"applies to: {applies}" if applies else "applies in general",
+        f"applies to: {applies}" if applies else "in general",
         *more,
     ]
     return f"{key} [{'; '.join(filter(None, about))}] {head(_in_a_line(text), TEXT_MAX_CHARS)}"

@@ -13,7 +13,8 @@ from memory import known as known_facts
 from shadow.models import ShadowFactProposal
 from threads.models import Thread
 
-PROPOSALS_MAX = 60
+# The newest: these lines are most of what a hot run pays for beside its prefix.
+PROPOSALS_MAX = 50
 LINES_MAX_CHARS = 16_000
 HEADING = (
     "# What memory knows already, each with its id. Do not repeat it. Where it has changed, propose the new fact with "

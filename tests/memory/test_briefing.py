@@ -86,7 +86,7 @@ def test_the_first_message_is_briefed_and_the_next_generation_by_its_summary(emu
     first, second = Generation.objects.filter(thread=thread).order_by("ordinal")
     words, ids = briefed_with(first)
     assert ids == [bees.pk]
-    assert f"a passing remark; fact; applies in general] {BEES}" in words
+    assert f"; remark; fact; in general] {BEES}" in words
     assert skis.pk in briefed_with(second)[1]
     used = set(FactUse.objects.values_list("fact_id", "how", "generation", "message__role"))
     assert {(bees.pk, "briefed", first.pk, None), (skis.pk, "briefed", second.pk, None)} <= used

@@ -33,7 +33,7 @@ def test_the_facts_of_the_conversation_come_first_then_the_nearest_of_the_same_l
     fact_embedding.embed_facts()
     rows = told(here, "Good morning. " * 100 + "\n\nI prefer green tea to coffee.")
     assert len(rows) == 1 + NEAREST_MAX
-    assert "a decision; preference; applies to: in summer] Walks to work." in rows[0]
+    assert "; decision; preference; applies to: in summer] Walks to work." in rows[0]
     assert rows[1].startswith(f"f:{near.pk} ")
     assert "too" not in "".join(rows)
     rewind(here, first, acting_user=alice)
