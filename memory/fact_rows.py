@@ -39,6 +39,22 @@ def lock_facts(owner_id: int) -> None:
         cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended('memory.facts', %s))", [owner_id])
 
 
+def facts_are_wanted(owner_id: int) -> bool:
+    """Whether anybody waits for this owner's facts."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            """
+            SELECT EXISTS (
+                SELECT FROM pg_locks WHERE NOT granted AND locktype = 'advisory' AND objsubid = 1
+                    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+                    AND (classid::bigint << 32) | objid::bigint = hashtextextended('memory.facts', %s)
+            )
+            """,
+            [owner_id],
+        )
+        return bool(cursor.fetchone()[0])
+
+
 def lock_threads(owner_id: int, thread_ids: Iterable[int]) -> None:
     """Keep the levels of these conversations as they are until the transaction ends, and them from being erased."""
     with connection.cursor() as cursor:

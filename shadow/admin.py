@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy as _
 from llm.models import ModelCall
 from maxclaw.admin_base import BigTableAdmin
 from memory.admin_changes import staff_of
-from shadow import admin_comparison, admin_review, attempts, cancelling, runs
+from shadow import admin_comparison, admin_review, attempts, cancelling, runs, triggers
 from shadow.models import ProposalReview, ShadowFactProposal, ShadowRun
 from threads.admin import PrivateTextAdmin
 from threads.models import PrivateReading, Thread
@@ -27,7 +27,7 @@ from threads.private_reading import may_read
 WHY: dict[str, str | Promise] = {
     **dict(ModelCall.Outcome.choices),
     runs.NO_BUDGET: _("the budget for today is spent"),
-    runs.NO_MODEL: _("no model may read its category"),
+    triggers.NO_MODEL: _("no model may read its category"),
     runs.Failure.FOREIGN_CALLS: _("the model called other tools"),
     runs.Failure.CUT: _("the answer was cut at the output limit"),
     runs.TOO_SLOW: _("the answer took too long"),

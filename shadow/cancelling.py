@@ -19,6 +19,7 @@ from agent.models import InboxItem, Level, ToolCall
 from agent.questions import QUESTION_TOOL
 from maxclaw import clock
 from maxclaw.database_threads import in_database
+from memory.fact_rows import facts_are_wanted
 from shadow.models import ShadowRun
 from threads.models import Message, Thread
 
@@ -62,8 +63,18 @@ def words_wait(thread_id: int) -> bool:
     return waiting.filter(level=Level.USER).exists()
 
 
-def somebody_waits() -> bool:
-    """Whether anybody waits for a row that the caller's transaction holds, as whoever speaks in a conversation does."""
+def queue_to_store(owner_id: int) -> None:
+    """Keep other runs of this owner's that store what was proposed waiting until the transaction ends, before anything
+    else is locked: who then waits for the facts is no shadow, and two shadows never give way to each other."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_xact_lock(hashtextextended('shadow.storing', %s))", [owner_id])
+
+
+def somebody_waits(owner_id: int) -> bool:
+    """Whether anybody waits for a row that the caller's transaction holds, as whoever speaks in a conversation does, or
+    for the owner's facts, as a turn does that is to remember something."""
+    if facts_are_wanted(owner_id):
+        return True
     with connection.cursor() as cursor:
         cursor.execute(
             """

@@ -39,10 +39,10 @@ logger = logging.getLogger("maxclaw.shadow")
 GIVES_WAY = 50
 GIVES_WAY_SECONDS = 0.02
 # Why a queued run waits.
-NO_BUDGET, NO_MODEL = "no-budget", "no-model"
+NO_BUDGET = "no-budget"
 TOO_SLOW, STOPPED = "too-slow", "stopped"
-# No model may read the category: it takes another catalog, and so a server that starts anew.
-NO_MODEL_FOR = timedelta(hours=1)
+# No model may read the category: the tick sees when one may (`triggers.let_read`); until then this long.
+NO_MODEL_FOR = timedelta(days=1)
 
 Status = ShadowRun.Status
 Item = TypeVar("Item")
@@ -112,7 +112,7 @@ def _take(run_id: int, spent: Mapping[int, datetime] | None = None) -> tuple[Sha
     try:
         made_of = material.gather(run.thread_id)
     except router.NoModelForCategory:
-        attempts.put_off(run, clock.now() + NO_MODEL_FOR, NO_MODEL)
+        attempts.put_off(run, clock.now() + NO_MODEL_FOR, triggers.NO_MODEL)
         return None
     if made_of is None:
         if not Thread.objects.filter(pk=run.thread_id, state=Thread.State.RUNNING).exists():
@@ -137,14 +137,14 @@ def _not_taken(run_id: int, error: str) -> None:
 
 
 class _SomebodyWaits(Exception):
-    """Somebody wants the conversation that is held while proposals are stored or become facts."""
+    """Somebody wants the conversation or the owner's facts, held while proposals are stored or become facts."""
 
 
 def finish(run: ShadowRun, made_of: Material, answer: Answer) -> None:
     """Store what was proposed and end the run, in one transaction that reads its state again under a lock. A run that
     was cancelled meanwhile keeps nothing, and so does one whose person spoke and was not acted on yet. Who wants the
-    conversation meanwhile gets it once the proposals are written, or after one fact, and it is all done anew behind
-    them."""
+    conversation or the owner's facts meanwhile gets them once the proposals are written, or after one fact, and it is
+    all done anew behind them."""
     said = proposals.read(answer)
     found = proposals.candidates(said.items)  # what takes no row is judged before the conversation is held
     for left in reversed(range(GIVES_WAY)):
@@ -166,6 +166,7 @@ def _finish(
     gives_way: bool,
 ) -> None:
     with transaction.atomic():
+        cancelling.queue_to_store(run.owner_id)
         try:
             # The conversation first, as whoever makes it stricter or erases it does. Whoever forgets a fact is waited
             # for, or takes along what is stored here.
@@ -190,21 +191,21 @@ def _finish(
             attempts.end(run, Status.FAILED, Failure.FOREIGN_CALLS)
             return
         stored = proposals.store(run, thread, proposals.without_forgotten(found, run.owner_id, made_of.facts))
-        _make_way(gives_way)
+        _make_way(run.owner_id, gives_way)
         valid = (proposal for proposal in stored if not proposal.validation_error)
-        writing.write_facts(thread, _one_by_one(valid, gives_way))
+        writing.write_facts(thread, _one_by_one(valid, run.owner_id, gives_way))
         attempts.end(run, Status.COMPLETED)
 
 
-def _one_by_one(items: Iterable[Item], gives_way: bool) -> Iterator[Item]:
+def _one_by_one(items: Iterable[Item], owner_id: int, gives_way: bool) -> Iterator[Item]:
     """The items; raises _SomebodyWaits when somebody does after one was dealt with."""
     for item in items:
         yield item
-        _make_way(gives_way)
+        _make_way(owner_id, gives_way)
 
 
-def _make_way(gives_way: bool) -> None:
-    if gives_way and cancelling.somebody_waits():
+def _make_way(owner_id: int, gives_way: bool) -> None:
+    if gives_way and cancelling.somebody_waits(owner_id):
         raise _SomebodyWaits
 
 

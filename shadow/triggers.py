@@ -13,6 +13,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from django_q.tasks import async_task
 
 from agent import prefix
+from llm import catalog, router
 from llm.estimates import estimate_tokens
 from llm.models import ModelCall
 from maxclaw import clock
@@ -28,6 +29,8 @@ EARLY_MIN_TOKENS = 400
 # Conversations at which nothing was said for so long are looked at once an hour.
 RECENT = timedelta(days=2)
 DUE_AT_ONCE = 1_000
+# Why a queued run waits that no model may read.
+NO_MODEL = "no-model"
 
 Reason = ShadowRun.Reason
 
@@ -65,6 +68,17 @@ def waiting() -> QuerySet[ShadowRun]:
     queued = ShadowRun.objects.filter(status=ShadowRun.Status.QUEUED).exclude(thread__state=Thread.State.RUNNING)
     now = Q(not_before__isnull=True) | Q(not_before__lte=clock.now())
     return queued.filter(now, ~Exists(going_on)).order_by("pk")
+
+
+def let_read(now: datetime) -> int:
+    """Let queued runs go on for whose categories there is a model now, because the server started with another catalog.
+    Returns how many."""
+    waiting_for_one = ShadowRun.objects.filter(status=ShadowRun.Status.QUEUED, error=NO_MODEL, not_before__gt=now)
+    readable = router.readable_categories(catalog.LIGHT)
+    threads = cursors.readable_threads()
+    if readable is not None:
+        threads = threads.filter(category__in=readable)
+    return waiting_for_one.filter(thread__in=threads.values("pk")).update(not_before=None, error="")
 
 
 def going_on() -> int:

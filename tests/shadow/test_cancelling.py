@@ -12,15 +12,16 @@ from agent.models import ToolCall
 from llm.emulator.client import text, tool_use
 from llm.models import ModelCall
 from maxclaw.database_threads import in_database
-from memory.fact_rows import lock_facts
+from memory.fact_rows import facts_are_wanted, lock_facts
 from memory.forgetting import forget
+from memory.models import Fact
 from shadow import asking, cancelling, question, runs, tasks, triggers
 from shadow.models import ShadowRun
 from tests.maxclaw.running import wait_until
-from tests.memory.facts import fact_row
+from tests.memory.facts import fact_row, remember
 from tests.raw_sql import run as execute
 from tests.shadow.playing import ASKED, LONG, drain, item, play, proposes
-from tests.threads.records import say
+from tests.threads.records import say, thread_of
 from tests.threads.transactions import Elsewhere, wait_until_blocked
 from threads import lifecycle
 from threads.models import Message, Thread
@@ -55,17 +56,18 @@ def says(way, thread):
         revising.retry(person, channel, client_key="1")
 
 
-def begun(work, waits_for):
+def begun(work, waits_for, count=1):
+    """Work in a thread, once so many wait for locks of these kinds."""
     worker = threading.Thread(target=lambda: (work(), connection.close()))
     worker.start()
-    wait_until(lambda: waiting(waits_for), what=f"the wait for {waits_for}")
+    wait_until(lambda: waiting(waits_for) >= count, what=f"the wait for {waits_for}")
     return worker
 
 
 def waiting(kinds):
     with connection.cursor() as cursor:
-        cursor.execute("SELECT 1 FROM pg_locks WHERE NOT granted AND locktype = ANY (%s)", [kinds])
-        return cursor.fetchone()
+        cursor.execute("SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype = ANY (%s)", [kinds])
+        return cursor.fetchone()[0]
 
 
 @pytest.mark.parametrize("way", ["words", "words at a card", "a card's answer", "an edit", "a retry"])
@@ -159,6 +161,33 @@ def test_words_that_come_while_proposals_are_stored_go_first(alice, rested, emul
     speaking.join(60)
     run.refresh_from_db()
     assert (run.status, run.error, run.proposals.count()) == ("cancelled", "interrupted-by-max", 0)
+
+
+def test_who_writes_facts_goes_before_the_rest_of_a_batch_that_shadows_write(alice, rested, emulator, settings):
+    """As a turn does that is to remember something; another shadow that stores waits."""
+    settings.MEMORY_WRITER = "shadow"
+    made = []
+    for thread in rested:
+        said = Message.objects.get(thread=thread, role="user")
+        proposes(emulator, *(item(said.pk, f"Prefers tea number {number} of {thread.pk}.") for number in range(4)))
+        triggers.trigger(thread.pk, "waiting-max")
+        run, made_of = runs._take(ShadowRun.objects.get(thread=thread).pk)
+        answer = async_to_sync(asking.answer_of)(run, made_of, question.text(made_of.generation, made_of.page, ""))
+        made.append((run, made_of, answer))
+    asked = say(thread_of(alice), "user", "Remember that I drink milk.")
+    with transaction.atomic():
+        execute("LOCK TABLE memory_fact IN SHARE MODE")  # the first run is at its first fact
+        first = begun(lambda: runs.finish(*made[0]), ["relation"])
+        second = begun(lambda: runs.finish(*made[1]), ["advisory"])
+        assert not facts_are_wanted(alice.pk)
+        turn = begun(lambda: remember(asked, "Drinks milk."), ["advisory"], 2)
+        assert facts_are_wanted(alice.pk)
+    for worker in (first, second, turn):
+        worker.join(60)
+    assert [run.status for run in ShadowRun.objects.all()] == ["completed"] * 2
+    # Whatever had been written before was written once more behind it.
+    assert Fact.objects.earliest("pk").text == "Drinks milk."
+    assert Fact.objects.count() == 9
 
 
 def test_words_do_not_wait_while_proposals_wait_for_the_owners_facts(alice, rested, emulator):
