@@ -14,6 +14,7 @@ from llm.emulator.client import raw_tool_use
 from llm.estimates import estimate_tokens
 from llm.events import Answer
 from memory import fact_embedding
+from memory import known as known_facts
 from memory.models import Fact
 from shadow import admin_review, cursors, known, proposals, question, tools
 from shadow.models import ShadowFactProposal
@@ -157,15 +158,24 @@ def test_what_is_no_sound_json_in_an_item_rejects_none_of_its_siblings(emulator,
 
 @pytest.mark.django_db(transaction=True)
 def test_no_odd_item_or_list_fails_a_run(emulator, alice):
-    """As they arrive on the wire, each in a run of its own, between two items that hold."""
+    """As they arrive on the wire, each between two items that hold; what no parser takes in a call of its own."""
     cursors.initialize()
     thread = thread_of(alice)
     good = json.dumps(item(exchange(thread, "I prefer tea.")[0].pk))
-    odd = ["null", "true", "1e308", "9" * 4000, '"text"', "[" * 60 + "]" * 60, '"a\\u0000b"', '"\\ud83d"']
-    odd += [f'{good[:-1]}, "text": {text}}}' for text in ("null", '"a\\u0000b"', '"\\ud83d"', "1.5")]
-    cited = ("9" * 30, "9" * 4000, "true", "1.5", "null", '"\\u200b"', '"m:\\u200b"', '"\\u0000"', '"\\ud83d"')
-    odd += [f'{{"text": "Tea.", "evidence": [{{"kind": "max-stated", "message_id": {one}}}]}}' for one in cited]
-    wholes = [(f'{{"facts": [{good}, {one}, {good}]}}', [False, True, False]) for one in odd]
+
+    def saying(*texts):
+        return [f'{good[:-1]}, "text": {text}}}' for text in texts]
+
+    def citing(*ids):
+        return [f'{{"text": "Tea.", "evidence": [{{"kind": "max-stated", "message_id": {one}}}]}}' for one in ids]
+
+    odd = ["null", "true", "1e308", '"text"', "[" * 60 + "]" * 60, '"a\\u0000b"', *saying("null", "1.5")]
+    odd += citing("true", "1.5", "null", '"\\u200b"', '"m:\\u200b"', '"\\u0000"', "9" * 30)
+    unsound = ["9" * 4000, '"\\ud83d"', *saying('"a\\u0000b"', '"\\ud83d"'), *citing("9" * 4000, '"\\ud83d"')]
+    wholes = []
+    for listed in (odd, unsound):
+        between = "".join(f", {one}, {good}" for one in listed)
+        wholes.append((f'{{"facts": [{good}{between}]}}', [False, *[True, False] * len(listed)]))
     wholes += [(whole, [True]) for whole in ('{"facts": null}', '{"facts": "tea"}', "{}", f'{{"facts": {good}}}')]
     for raw, rejected in wholes:
         emulator.answer(raw_tool_use(SHADOW_TOOL, [raw]), match=ASKED)
@@ -270,6 +280,9 @@ def test_the_question_ends_with_what_is_known_to_this_conversation(emulator, ali
         f"p:{earlier.pk}",
     ]
     assert f"f:{hidden.pk}" not in asked
+    # Only where it stands keeps it away: where it is seen, it is among the facts nearest to these words.
+    nearest = known_facts.nearest(labelled, said.text)
+    assert {hit.fact_id for hit in nearest} == {own.pk, near.pk, hidden.pk}
     # Where the model's window has little room left, the first lines stay.
     size = estimate_tokens(known.HEADING + after.split("f:")[1]) + 5
     for most, lines in ((size, 1), (20, 0)):

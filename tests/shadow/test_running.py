@@ -13,8 +13,8 @@ from django_q.models import OrmQ
 from agent import compaction, prefix, sending
 from agent.bell import ring
 from agent.models import InboxItem, Level
-from llm import catalog, router
-from llm.emulator.client import text
+from llm import budgets, catalog, router
+from llm.emulator.client import text, tool_use
 from llm.models import ModelCall, RequestHeader
 from maxclaw import clock
 from maxclaw.database_threads import in_database
@@ -52,29 +52,78 @@ def begun(db):
     cursors.initialize()
 
 
-def test_three_failures_in_a_row_pause_a_generation_and_each_is_charged(emulator, alice, begun):
-    thread = read_thread(alice)
-    emulator.answer(text("I propose to"), stop_reason="max_tokens", match=ASKED, times=4)
-    for _trigger in range(4):
-        shadow(thread)
-    calls = ModelCall.objects.filter(purpose="shadow")
-    assert statuses(thread) == ["failed"] * 3
-    assert [call.outcome for call in calls] == ["cut"] * 3
-    assert all(call.output_tokens and call.reserved_tokens for call in calls)
-    assert [run.error for run in ShadowRun.objects.all()] == ["cut"] * 3
-    with clock.moved(6 * 3600 - 60):
-        shadow(thread)
-        assert calls.all().count() == 3
-    with clock.moved(6 * 3600 + 60):
-        assert shadow(thread).status == "failed"
+def cut(emulator):
+    emulator.answer(text("I propose to"), stop_reason="max_tokens", match=ASKED)
+
+
+def calls_another_tool(emulator):
+    emulator.answer(tool_use("search_memory", {"query": "tea"}), match=ASKED)
+
+
+def drops(emulator):
+    emulator.answer(text("I propose to remember a thing or two."), match=ASKED)
+    emulator.fault("drop", after_deltas=2, match=ASKED)
+
+
+def is_overloaded(emulator):
+    emulator.fault("status", status=529, match=ASKED)
+
+
+FAILURES = (cut, calls_another_tool, drops, is_overloaded)
+
+
+def tokens_of(calls):
+    return sum(getattr(call, name) or 0 for call in calls for name in budgets.TOKEN_COLUMNS)
+
+
+@pytest.mark.parametrize("path", ["hot", "cold"])
+def test_three_failures_in_a_row_pause_a_generation_and_each_is_charged(emulator, alice, path):
+    """Whatever fails. What a server told of no use of, as one that is overloaded, stands in the ledger all the same."""
+
+    async def scenario(world):
+        threads = [await world.new_thread(alice) for _failure in FAILURES]
+        await asyncio.gather(*(world.ask(thread, LONG) for thread in threads))
+        return threads
+
+    cursors.initialize()
+    threads = play(emulator, scenario) if path == "hot" else [read_thread(alice) for _failure in FAILURES]
+    for thread, fail in zip(threads, FAILURES, strict=True):
+        calls = ModelCall.objects.filter(purpose="shadow", thread_id=thread.pk).order_by("pk")
+        for number in range(4):
+            if number < 3:
+                fail(emulator)
+            spent = budgets.spent_today(alice).tokens
+            run = shadow(thread)
+            told = tokens_of([calls[number]]) if number < 3 else 0
+            assert budgets.spent_today(alice).tokens - spent == told
+            assert (told > 0) is (number < 3 and fail is not is_overloaded)
+        assert [(one.status, one.path) for one in thread.shadow_runs.all()] == [("failed", path)] * 3
+        assert [one.call for one in thread.shadow_runs.order_by("pk")] == [call.pk for call in calls]
+        assert all(call.outcome and call.reserved_tokens for call in calls)
+        assert [call.cost is not None for call in calls] == [fail is not is_overloaded] * 3
+        with clock.moved(6 * 3600 - 60):
+            assert shadow(thread) == run
+        fail(emulator)
+        with clock.moved(6 * 3600 + 60):
+            assert shadow(thread).status == "failed"
         assert calls.all().count() == 4
-        # An empty answer is an answer: what was read is read.
-        emulator.answer(text("nothing"), match=ASKED)
-        assert shadow(thread).status == "completed"
-        assert not ShadowFactProposal.objects.exists()
-        shadow(thread)
-    assert calls.all().count() == 5
-    assert statuses(thread) == [*["failed"] * 4, "completed"]
+
+
+def test_an_empty_answer_is_an_answer_and_ends_a_row_of_failures(emulator, alice, begun):
+    thread = read_thread(alice)
+    for _failure in range(2):
+        cut(emulator)
+        assert shadow(thread).error == "cut"
+    emulator.answer(text("nothing"), match=ASKED)
+    assert shadow(thread).status == "completed"
+    assert not ShadowFactProposal.objects.exists()
+    assert cursors.reached(live(thread)) == Message.objects.filter(thread=thread).latest("pk").pk
+    shadow(thread)  # what was read is read
+    assert statuses(thread) == ["failed", "failed", "completed"]
+    exchange(thread)
+    cut(emulator)
+    assert shadow(thread).error == "cut"
+    assert shadow(thread).status == "completed"
 
 
 @pytest.mark.parametrize("elsewhere", [True, False])
@@ -359,15 +408,20 @@ def test_without_budget_nothing_is_asked_and_nothing_failed(emulator, alice, beg
     assert {(run.status, run.error, run.not_before) for run in waiting.all()} == {("completed", "", None)}
 
 
-def test_without_a_model_for_the_category_a_run_waits_an_hour(emulator, alice, begun, settings, tmp_path):
+def test_without_a_model_for_the_category_a_run_waits_until_there_is_one(emulator, alice, begun, settings, tmp_path):
     file = tmp_path / "catalog.toml"
     file.write_text("[models.emulator-light-all]\nreads = []\n")
     settings.MAXCLAW_CATALOG = str(file)
     thread = thread_of(alice, category="personal")
     exchange(thread, "I prefer tea.")
     run = shadow(thread)
-    assert (run.status, run.error) == ("queued", "no-model")
+    assert (run.status, run.error, run.not_before > clock.now() + timedelta(hours=23)) == ("queued", "no-model", True)
+    before = len(drains())
+    ticks.shadow_tick(clock.now())
     assert shadow(thread) == run
+    assert len(drains()) == before + 1  # the trigger's
     settings.MAXCLAW_CATALOG = ""
-    with clock.moved(3700):
-        assert shadow(thread).status == "completed"
+    ticks.shadow_tick(clock.now())
+    assert len(drains()) == before + 2
+    assert tasks.drain() == 1
+    assert statuses(thread) == ["completed"]
