@@ -8,7 +8,7 @@ PYTHON ?= $(shell for name in python3 python3.14 python3.13 python3.12 python3.1
 	if $$name -c $(RECENT) 2>/dev/null; then echo $$name; break; fi; done)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup setup-dev run test bench lint format types layers lock messages
+.PHONY: help setup setup-dev run test suite bench lint format types layers lock messages
 
 help: ## Show this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -24,7 +24,10 @@ setup-dev: # The same with what checking needs
 run: setup ## Start MaxClaw (more: make run ARGS="--port 9000"; see manage.py serve --help)
 	@exec $(VENV)/python manage.py serve $(ARGS)
 
-test: setup-dev lint types layers ## Check everything: lint, types, layers and the whole test suite
+test: setup-dev lint layers ## Check everything: lint, layers, types and the whole test suite
+	@$(MAKE) --no-print-directory --jobs=2 types suite
+
+suite: setup-dev # The tests alone; `test` checks types beside them
 	$(VENV)/pytest -n auto --dist loadfile --no-loadscope-reorder $(ARGS)
 
 bench: setup-dev ## Measure what turns cost (more: make bench NAME=locomo ARGS="--quick --data DIR")
