@@ -122,7 +122,7 @@ def page_words() -> dict[str, str]:
         "result_cut": _("The beginning of {chars} characters."),
         "show_all": _("Show all"),
         "searched_everywhere": _("“{query}” in all conversations"),
-        "searched_channel": _("“{query}” in {channel}"),
+        "searched_channel": _("“{query}” in “{title}”"),
         "search_given": _("{chars} characters were given."),
         "search_left_out": _("Left out: {count}."),
         "search_left_out_at_least": _("Left out: at least {count}."),

@@ -2,6 +2,7 @@
 
 import { element, icon } from "./elements.js";
 import { keep, kept } from "./keeping.js";
+import { titleFor } from "./titles.js";
 import { number, say } from "./words.js";
 
 export const QUESTION_TOOL = "ask_user_question";
@@ -24,7 +25,7 @@ function askedOf({ tool, arguments: given }) {
   if (tool !== SEARCH_TOOL || typeof given?.query !== "string") return null;
   const { query, channel } = given;
   return typeof channel === "string" && channel
-    ? say("searched_channel", { query, channel })
+    ? say("searched_channel", { query, title: titleFor(channel) })
     : say("searched_everywhere", { query });
 }
 
@@ -39,9 +40,10 @@ function searchFoot({ tool, result }) {
 }
 
 function preview(call) {
-  const said = Object.values(call.arguments ?? {}).map((value) =>
-    typeof value === "string" ? value : JSON.stringify(value),
-  );
+  const said = Object.entries(call.arguments ?? {}).map(([name, value]) => {
+    if (typeof value !== "string") return JSON.stringify(value);
+    return name === "channel" ? titleFor(value) : value;
+  });
   const text = (askedOf(call) ?? said.join(" · ")).replace(/\s+/g, " ");
   return text.length > PREVIEW_MAX_CHARS ? `${text.slice(0, PREVIEW_MAX_CHARS)}…` : text;
 }
@@ -159,7 +161,7 @@ function questionCard(call, { actions }) {
   if (!open) keep(answerDraftOf(call), "");
   if (open) {
     node.append(...openQuestion(call, options, actions.answer));
-  } else if (call.result) {
+  } else if (call.result && call.status === "done") {
     node.append(element("p", { class: "answer-given" }, element("strong", {}, say("answered")), call.result.text));
   } else if (call.status !== "pending" && call.status !== "running") {
     node.append(element("p", { class: "state-line" }, say("question_closed")));

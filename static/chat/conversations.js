@@ -4,6 +4,7 @@
 import { byAge, conversationRow, deletedRow, moreButton } from "./conversation_rows.js";
 import { element, icon } from "./elements.js";
 import { request } from "./requests.js";
+import { noteTitles } from "./titles.js";
 import { page, say } from "./words.js";
 
 const SEARCH_DELAY_MS = 180;
@@ -103,11 +104,13 @@ export class Conversations {
   /** A fresh first page of the active ones, from the server. Whatever else is shown is read again: rows come and go. */
   update(list) {
     this.first = list;
+    noteTitles(list.threads);
     this.find();
   }
 
   /** One thread's own view is newer than the list's. */
   updateThread(view) {
+    noteTitles([view]);
     const rows = [...this.first.threads, ...(this.found?.threads ?? [])];
     const known = rows.filter((row) => row.channel === view.channel);
     // An answer that grows changes nothing here, ten times a second.

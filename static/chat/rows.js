@@ -100,6 +100,7 @@ function renewalMark(message, { actions }) {
     else {
       fold.dataset.read = "yes";
       body.textContent = summary || say("no_summary");
+      fold.scrollIntoView({ block: "nearest" });
     }
   });
   return fold;

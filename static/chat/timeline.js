@@ -8,11 +8,20 @@ import { dayKey, dayName, say } from "./words.js";
 
 const POINTED_MS = 2400;
 
+/** What a person unfolds at the lower edge comes into sight. */
+function showUnfolded({ target }) {
+  const fold = target.closest("summary")?.parentElement;
+  if (!fold?.matches(".tool-card, .thinking, .renewal")) return;
+  // Open and shut is the browser's to do, after the click.
+  requestAnimationFrame(() => fold.open && fold.scrollIntoView({ block: "nearest" }));
+}
+
 export class Timeline {
   /** `actions`: what rows can ask for, see `main.js`. */
   constructor(root, actions) {
     this.root = root;
     this.actions = actions;
+    root.addEventListener("click", showUnfolded);
     this.clear();
   }
 

@@ -230,7 +230,7 @@ def test_the_card_of_a_search_says_what_was_asked_given_and_left_out(server, ali
     page.keyboard.press("Enter")
     expect(page.locator(".from-assistant .prose").last).to_have_text("Done looking.")
     card = page.locator(".tool-card")
-    expect(card.locator(".preview")).to_have_text(f"“zlorpification” in {boats.channel}")
+    expect(card.locator(".preview")).to_have_text("“zlorpification” in “Boats”")
     card.locator("summary").click()
     # Said as data, also while only the beginning of the result is here, and whatever the words found say themselves.
     [left_out] = Message.objects.filter(answers_call__tool="search_memory").values_list("meta__left_out", flat=True)

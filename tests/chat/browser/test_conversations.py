@@ -149,6 +149,7 @@ def test_a_renewed_context_is_marked_with_its_summary_behind_it(open_hand, alice
     expect(page.locator(".toast")).to_have_count(0, timeout=3_000)  # it lay over the mark
     hand.press(mark.locator("summary"))
     expect(mark.locator(".summary-text")).to_contain_text("boat")
+    expect(mark.locator(".summary-text")).to_be_in_viewport(ratio=0.9)
     expect(page.locator("#stop")).to_be_hidden()
 
 
