@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import reduce
+from itertools import chain
 from operator import or_
 from typing import Any
 
@@ -25,7 +26,9 @@ from threads.visibility import Level, Viewer, can_flow, message_filter
 ANCESTORS_MAX = 20
 COUNT_MAX = 1_000
 SHORT_MAX = 20_000
-CANDIDATES_MAX = 2_000
+# Of the rows that seem to hold a word so many are looked at, a few more than are ever read: what a search costs must
+# not grow with the conversation.
+CANDIDATES_MAX = 256
 # Long texts are compared in the database: all of them where there are few, so that they are counted exactly.
 RECHECKED_FIRST = 64
 RECHECKED_ALL = 256
@@ -124,11 +127,14 @@ class Range:
             rows = self._read(sql, span, limit=SHORT_MAX + 1, **named)
             complete = complete and len(rows) <= SHORT_MAX
             short += rows[:SHORT_MAX]
-            by_needle = self._candidates(statements.CANDIDATES_SHOWN, span, needles, CANDIDATES_MAX)
-            for bit, candidates in enumerate(by_needle):
-                complete = complete and len(candidates) < CANDIDATES_MAX
+            # By themselves too, the rows that seem to hold all: common words may have many newer rows each.
+            asked = [[needle] for needle in needles] + [list(needles)]
+            by_asked = self._candidates(statements.CANDIDATES_SHOWN, span, asked, CANDIDATES_MAX)
+            complete = complete and all(len(candidates) < CANDIDATES_MAX for candidates in by_asked)
+            every = (1 << len(needles)) - 1
+            for bits, candidates in zip([*(1 << bit for bit in range(len(needles))), every], by_asked, strict=True):
                 for id in candidates:
-                    long[id] = long.get(id, 0) | 1 << bit
+                    long[id] = long.get(id, 0) | bits
         return Matched(short, list(long.items()), complete)
 
     def held(self, ids: Sequence[int], needles: Sequence[str]) -> dict[int, int]:
@@ -180,18 +186,21 @@ class Range:
 
     def _long_holding(self, span: Span, needle: str) -> tuple[list[Any], bool]:
         """Long rows that hold a needle and are shown, newest first, and whether all of them were read."""
-        candidates = self._candidates(statements.CANDIDATES, span, [needle], LAST_ROW)[0]
+        candidates = self._candidates(statements.CANDIDATES, span, [[needle]], LAST_ROW)[0]
 
         def holding(ids: Sequence[int]) -> list[Any]:
             return self._read(statements.SOME_HOLDING, span, needle=needle, ids=ids)
 
         return _read_until(LONG_WANTED, candidates, holding)
 
-    def _candidates(self, statement: str, span: Span, needles: Sequence[str], limit: int) -> list[list[int]]:
-        """For each needle, ids of the indexed rows that may hold it, newest first, at most so many."""
+    def _candidates(self, statement: str, span: Span, asked: Sequence[Sequence[str]], limit: int) -> list[list[int]]:
+        """For each set of needles, ids of the indexed rows that may hold all of it, newest first, at most so many."""
         thread = message_grams.thread_gram(span.thread_id)
-        grams = [message_grams.array([thread, *message_grams.grams_of_needle(needle)]) for needle in needles]
-        found: list[list[int]] = [[] for _needle in needles]
+        grams = [
+            message_grams.array([thread, *dict.fromkeys(chain(*map(message_grams.grams_of_needle, needles)))])
+            for needles in asked
+        ]
+        found: list[list[int]] = [[] for _needles in asked]
         with connection.cursor() as cursor:
             cursor.execute(statements.BY_GRAM_INDEX)
             for number, id in self._read(statement, span, grams=grams, limit=limit):

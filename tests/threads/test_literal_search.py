@@ -338,3 +338,19 @@ def test_long_rows_that_only_seem_to_hold_a_word_take_no_place_of_those_that_do(
     result = search(thread, "a harbour of copper")
     assert set(ids(result)) == {row.pk for row in rows}
     assert (result.total, result.exact) == (3, True)
+
+
+def test_what_a_search_of_several_words_looks_at_does_not_grow_with_the_conversation(thread, monkeypatch):
+    monkeypatch.setattr("threads.search_range.CANDIDATES_MAX", 20)
+    monkeypatch.setattr("threads.literal_search.LONG_READ", (8, 8))
+    [oldest] = many(thread, 1, "the copper harbour, its bell")
+    looked_at = []
+    for _growth in range(2):
+        for words in ("a copper roof", "some harbour", "that bell"):
+            many(thread, 40, words)
+        result = search(thread, "bell of a copper harbour")
+        assert result.hits[0].message_id == oldest.pk, "however many newer rows have each of its words"
+        with transaction.atomic():
+            found = Range(Viewer.of_thread(thread), thread).holding_any(("copper", "harbour", "bell"))
+        looked_at.append((len(found.long), result.total, result.exact))
+    assert looked_at == [(61, 16, False)] * 2
