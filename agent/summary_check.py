@@ -5,6 +5,7 @@ Message ids, and words in quotation marks of any kind, are looked up in the reco
 
 import re
 from collections.abc import Sequence
+from functools import cache
 from typing import Protocol
 
 from agent.summary import (
@@ -94,6 +95,7 @@ class _Checked:
     def __init__(self, record: Record, text: str) -> None:
         self._record = record
         self._known = record.known(storable(cited(_GAP.sub("  ", text))))
+        self._has = cache(lambda words: bool(record.said(words)))
         self._section = 0
         self._introduced = False  # a line that names the user, and ends in a colon, stands before
         self._fenced = False  # by one that was introduced so
@@ -108,7 +110,7 @@ class _Checked:
             self._introduced = self._fenced = False
             return f"{self._section}. {TITLES[self._section - 1]}"
         line = _GAP.sub("  ", line)
-        line, unknown = without_unknown(line, self._known, lambda words: bool(self._record.said(words)))
+        line, unknown = without_unknown(line, self._known, self._has)
         self.summary.removed += unknown
         if self._section == STANDING:
             return self._standing_line(line)
