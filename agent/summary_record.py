@@ -1,5 +1,6 @@
 """The record that a summary is checked against: a conversation's rows, and those of what it was copied from."""
 
+import re
 from collections.abc import Sequence
 
 from django.db.models import Q, QuerySet
@@ -12,6 +13,8 @@ from threads.models import Generation, Message, Thread
 from threads.search_range import Range
 from threads.transcript import fold
 from threads.visibility import Viewer
+
+_LATIN = re.compile("[a-z0-9]")
 
 
 class ThreadRecord:
@@ -27,11 +30,11 @@ class ThreadRecord:
         return set(self._range.standing_rows().filter(pk__in=ids).values_list("pk", flat=True))
 
     def said_by_user(self, words: str) -> list[int]:
-        """Ids of the rows with the user's words that hold folded words, ascending. What the user answered to a question
-        card is the result of a call, and the user's words all the same."""
+        """Ids of the rows with the user's words that hold folded words, whole ones, ascending. What the user answered
+        to a question card is the result of a call, and the user's words all the same."""
         answered = Q(answers_call__tool=QUESTION_TOOL, answers_call__status=ToolCall.Status.DONE)
         rows = self._range.standing_rows().filter(Q(role=Message.Role.USER) | answered)
-        return _ids(_holding(rows, words))
+        return _ids(_holding(rows, words).extra(where=["search_text ~ %s"], params=[_whole_words(words)]))
 
     def said(self, words: str) -> list[int]:
         """Ids of rows that hold folded words, or of those that quote them. Within a transaction."""
@@ -52,6 +55,14 @@ class ThreadRecord:
 
 def _holding(rows: QuerySet[Message], words: str) -> QuerySet[Message]:
     return rows.extra(where=["strpos(search_text, %s) > 0"], params=[words])
+
+
+def _whole_words(words: str) -> str:
+    """A pattern of PostgreSQL's for words that do not begin or end within others: who wrote "know" did not write
+    "no"."""
+    literal = re.sub(r"([^\w\s]|_)", r"\\\1", words)
+    before, after = (r"(?<![a-z0-9])", r"(?![a-z0-9])")
+    return f"{before if _LATIN.match(words[:1]) else ''}{literal}{after if _LATIN.match(words[-1:]) else ''}"
 
 
 def _ids(rows: QuerySet[Message]) -> list[int]:

@@ -93,3 +93,14 @@ def test_what_the_user_answered_to_a_question_card_is_the_users_words(alice):
     assert found.standing == [Standing("Always use metres", answers[QUESTION_TOOL].pk)]
     assert told[0] in found.text
     assert "feet" not in found.text
+
+
+def test_a_word_of_the_users_is_a_whole_one_with_any_signs_around_it(alice):
+    thread = thread_of(alice)
+    exchange(thread, "I know C++ (a.b*c) and 好的 $x_1 [y]{2} \\d+ | it's ^so$.")
+    for words in ("know C++", "(a.b*c)", "好", "$x_1 [y]{2}", "\\d+ |", "it's ^so$", "and 好的"):
+        assert f"“{words}”" in checked(thread, s3=f"- The user said “{words}”").text, words
+    for words in ("no", "kno", "now C", "x_12", "axbxc", "d+ | i", "nd 好的"):
+        assert (
+            words not in checked(thread, s3=f"- The user said “{words}”").text.partition("4. ")[0].rpartition("3. ")[2]
+        )
