@@ -12,7 +12,8 @@ Each app that keeps something of a person has an `erasure.py` with any of these 
 - `move_island(old_id, new_id)`: an island whose root goes is named after another of its threads;
 - `forget_fact(fact)`: takes out what it keeps of one fact.
 
-They run inside one transaction, upper apps first, so that rows go before what they refer to.
+They run inside one transaction, upper apps first, so that rows go before what they refer to. The same transaction asks
+for the database's files to be rewritten (`maxclaw/rewriting.py`).
 """
 
 import sys
@@ -29,6 +30,7 @@ from django.db.models import QuerySet
 from django.utils.module_loading import autodiscover_modules
 
 from accounts.models import User
+from maxclaw import rewriting
 
 
 def registered() -> list[ModuleType]:
@@ -72,6 +74,7 @@ def erase_thread(thread: models.Model) -> None:
     going = _lock_family(modules, thread)
     for pk in sorted(going, reverse=True):
         _run(modules, "erase_thread", going[pk])
+    rewriting.ask(at_once=False)
 
 
 def _lock_family(modules: list[ModuleType], thread: models.Model) -> dict[Any, models.Model]:
@@ -113,6 +116,7 @@ def erase_user(user: User) -> None:
     if threads:
         _lock_rows(type(threads[0]), sorted(thread.pk for thread in threads), "FOR UPDATE")
     _run(modules, "erase_user", user)
+    rewriting.ask(at_once=True)
 
 
 def narrow_thread(thread: models.Model) -> None:
@@ -128,6 +132,7 @@ def move_island(old_id: int, new_id: int) -> None:
 def forget_fact(fact: models.Model) -> None:
     """Let every app take out what it keeps of one fact."""
     _run(registered(), "forget_fact", fact)
+    rewriting.ask(at_once=False)
 
 
 def empty_admin_log(rows: type[models.Model], pks: list[Any]) -> None:

@@ -25,7 +25,7 @@ def export(user: User) -> Iterator[dict[str, Any]]:
         "last_login": user.last_login and user.last_login.isoformat(),
     }
     # By name, as the notes of sign-ins are kept. What was typed in vain is no record of the person's: anybody may have.
-    for sign_in in notes_of(AccessLog, user.username).order_by("pk").iterator():
+    for sign_in in notes_of(AccessLog, user).order_by("pk").iterator():
         yield {
             "record": "sign_in",
             "at": sign_in.attempt_time.isoformat(),
@@ -38,7 +38,7 @@ def export(user: User) -> Iterator[dict[str, Any]]:
 def erase_user(user: User) -> None:
     """Delete the account, its sessions and the notes of its logins."""
     for table in TABLES:
-        notes_of(table, user.username).delete()
+        notes_of(table, user).delete()
     for session in Session.objects.iterator():
         if session.get_decoded().get("_auth_user_id") == str(user.pk):
             session.delete()

@@ -25,7 +25,7 @@ from accounts.downloads import json_lines
 from accounts.forms import EraseForm, OwnPasswordForm, PreferencesForm
 from accounts.models import User
 from accounts.time_zones import zone_choices
-from maxclaw import clock
+from maxclaw import clock, rewriting
 
 
 @never_cache
@@ -104,7 +104,12 @@ def erase(request: HttpRequest) -> HttpResponse:
             logout(request)
             erasing.erase_user(user)
         return HttpResponseRedirect(reverse("account-erased"))
-    context = {"form": form, "holdings": erasing.holdings(user), "keeper": keeper}
+    context = {
+        "form": form,
+        "holdings": erasing.holdings(user),
+        "keeper": keeper,
+        "embedded": settings.DATABASE_EMBEDDED,
+    }
     return render(request, "accounts/erase.html", context)
 
 
@@ -117,8 +122,9 @@ def _keeps_the_server_alone(user: User) -> bool:
 @never_cache
 @require_safe
 def erased(request: HttpRequest) -> HttpResponse:
-    """The last page: it knows nobody any more."""
-    return render(request, "accounts/erased.html")
+    """The last page: it knows nobody any more. It says how far the database's own files are written anew."""
+    context = {"embedded": settings.DATABASE_EMBEDDED, "progress": rewriting.progress()}
+    return render(request, "accounts/erased.html", context)
 
 
 def _user(request: HttpRequest) -> User:

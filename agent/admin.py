@@ -173,6 +173,12 @@ def work_figures(request: HttpRequest) -> Iterable[Figure]:
     )
     yield Figure(_("Turns running"), work.running_threads, url=reverse("admin:agent_taskframe_changelist"))
     yield Figure(_("Items waiting"), work.waiting_items, url=reverse("admin:agent_inboxitem_changelist"))
+    if not work.rewriting.is_done:
+        yield Figure(
+            _("Files to rewrite"),
+            work.rewriting.left or work.rewriting.total,
+            hint=_("after erasures") if settings.DATABASE_EMBEDDED else "manage.py rewrite_storage",
+        )
 
 
 def ago(seconds: float | None) -> str:

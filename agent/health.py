@@ -11,7 +11,7 @@ from agent import taking
 from agent.models import InboxItem
 from llm import catalog, embedding, router
 from llm.catalog import emulator_in_use
-from maxclaw import heartbeat
+from maxclaw import heartbeat, rewriting
 from maxclaw.schedule import TICK_FUNCTION
 from threads.models import Thread
 
@@ -36,6 +36,7 @@ class Work:
     emulator: bool
     unread_categories: str
     unread_by_light: str
+    rewriting: rewriting.Progress
 
     @property
     def tick_late(self) -> bool:
@@ -70,6 +71,7 @@ def work() -> Work:
         emulator=emulator_in_use(),
         unread_categories=", ".join(embedding.unread_categories()),
         unread_by_light=", ".join(router.unread_categories(catalog.LIGHT)),
+        rewriting=rewriting.progress(),
     )
 
 

@@ -7,7 +7,8 @@ from asgiref.sync import async_to_sync
 
 from agent import compaction, import_jobs
 from agent.ticking import run_tick
-from maxclaw import clock
+from maxclaw import clock, rewriting
+from threads.models import Thread
 
 
 def tick(intended: Any = None) -> dict[str, bool]:
@@ -25,3 +26,8 @@ def compact_idle(thread_id: int) -> bool:
 def run_import(job_id: int) -> None:
     """One slice of an import that a person started on the page."""
     import_jobs.run(job_id)
+
+
+def rewrite_files() -> None:
+    """Rewrite what was erased from; large tables while no turn runs, which would wait for them."""
+    rewriting.rewrite(large=not Thread.objects.filter(state=Thread.State.RUNNING).exists())

@@ -2,12 +2,13 @@
 
 from datetime import datetime, timedelta
 
+from django.conf import settings
 from django.db import connection
 from django_q.tasks import async_task
 
 from agent import compaction, conversations, import_jobs, summarizing, taking
 from agent.ticking import every_minute
-from maxclaw import clock, heartbeat
+from maxclaw import clock, heartbeat, rewriting
 
 EVENTS_KEPT = timedelta(days=1)
 
@@ -64,3 +65,11 @@ def close_abandoned_calls(now: datetime) -> None:
 def sweep_imports(_intended: datetime) -> None:
     """Imports whose worker is gone go on; files that nobody needs any more go."""
     import_jobs.sweep()
+
+
+@every_minute("rewrite files after erasures")
+def rewrite_files_after_erasures(now: datetime) -> None:
+    """What was erased goes out of the embedded database's files too. On another server its operator decides when tables
+    are locked for that."""
+    if settings.DATABASE_EMBEDDED and rewriting.is_due(now):
+        async_task("agent.tasks.rewrite_files")

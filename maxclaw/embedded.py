@@ -140,6 +140,8 @@ class Cluster:
             f"unix_socket_directories={quoted_socket_dir}",
             "unix_socket_permissions=0700",
             f"max_connections={MAX_CONNECTIONS}",
+            # Files of the write-ahead log go when they are done with, and what was erased with them.
+            "wal_recycle=off",
             # Statements and refused rows hold what people wrote; a log must not.
             "log_min_error_statement=panic",
             "log_error_verbosity=terse",

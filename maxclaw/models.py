@@ -17,3 +17,32 @@ class Heartbeat(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+
+class Erasure(models.Model):
+    """Something was erased, in the transaction that wrote this row. Files are rewritten from when it is due."""
+
+    asked = models.DateTimeField(_("asked"))
+    due = models.DateTimeField(_("due"))
+
+    class Meta:
+        verbose_name = _("erasure")
+        verbose_name_plural = _("erasures")
+
+    def __str__(self) -> str:
+        return str(self.asked)
+
+
+class StaleFile(models.Model):
+    """A table that is to be rewritten, or what stands beside tables: `maxclaw/rewriting.py`."""
+
+    name = models.CharField(_("name"), max_length=63, primary_key=True)
+    # The number of a transaction: rows that older ones deleted must not be in the file afterwards.
+    before = models.BigIntegerField(_("before"))
+
+    class Meta:
+        verbose_name = _("stale file")
+        verbose_name_plural = _("stale files")
+
+    def __str__(self) -> str:
+        return self.name

@@ -4,7 +4,6 @@ import io
 import json
 
 import pytest
-from axes.models import AccessAttempt, AccessLog
 from django.apps import apps
 from django.contrib.admin.models import LogEntry
 from django.contrib.contenttypes.models import ContentType
@@ -388,33 +387,6 @@ def test_an_export_holds_every_word(alice, bob, staff):
     channels = {record["channel"] for record in records if "channel" in record}
     assert channels == set(Thread.objects.filter(owner=alice).values_list("channel", flat=True))
     assert alice.password not in text
-
-
-@pytest.mark.django_db
-def test_notes_of_sign_ins_follow_a_new_name_and_go_with_the_account(alice, bob):
-    """However the name was typed. Whoever has the same name in other letters keeps what is theirs."""
-
-    def note(name, address="192.0.2.1"):
-        AccessLog.objects.create(username=name, ip_address=address, user_agent="one", path_info="/login/")
-        AccessAttempt.objects.create(
-            username=name, ip_address=address, user_agent="one", path_info="/login/", failures_since_start=1
-        )
-
-    User.objects.create(username="ALICE")
-    for name in ("alice", "Alice", "ALICE", "bob"):
-        note(name)
-    note("alicia")
-    note("Alice", "192.0.2.2")
-    alice.username = "alicia"
-    alice.save()
-    for table in (AccessLog, AccessAttempt):
-        assert set(table.objects.values_list("username", flat=True)) == {"alicia", "ALICE", "bob"}
-    exported = [record for record in erasing.export_user(alice) if record["record"] == "sign_in"]
-    assert [record["address"] for record in exported] == ["192.0.2.1"] * 3 + ["192.0.2.2"]
-    note("Alicia", "192.0.2.3")
-    erasing.erase_user(alice)
-    for table in (AccessLog, AccessAttempt):
-        assert set(table.objects.values_list("username", flat=True)) == {"ALICE", "bob"}
 
 
 @pytest.mark.django_db

@@ -65,3 +65,11 @@ def test_the_embedded_server_logs_no_statement_and_no_row():
 def test_the_context_of_an_error_is_left_out_like_its_details():
     text = "DataError: bad\nDETAIL: Token x\nCONTEXT:  COPY t, line 1: words\nmore words\nHINT: look"
     assert without_rows(text) == "DataError: bad\nDETAIL: (left out)\nCONTEXT: (left out)\nHINT: look"
+
+
+@pytest.mark.django_db
+def test_the_address_in_the_log_is_the_connections_own_whatever_headers_say(client, caplog):
+    client.get("/nowhere/", REMOTE_ADDR="192.0.2.9", headers={"X-Forwarded-For": "203.0.113.1"})
+    [told] = [record.msg for record in caplog.records if record.name.startswith("django_structlog")]
+    assert told["ip"] == "192.0.2.9"
+    assert "203.0.113.1" not in caplog.text

@@ -2,10 +2,12 @@
 
 from typing import Any
 
+from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from accounts import erasing
 from accounts.models import User
+from maxclaw import rewriting
 
 
 class Command(BaseCommand):
@@ -25,3 +27,7 @@ class Command(BaseCommand):
                 raise CommandError("Nothing was erased: the names differ.")
         erasing.erase_user(user)
         self.stdout.write(f"{username} was erased.")
+        if settings.DATABASE_EMBEDDED:
+            self.stdout.write(rewriting.rewrite().told())
+        else:
+            self.stdout.write("The database's own files keep traces: see `rewrite_storage --help`.")
