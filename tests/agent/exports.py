@@ -166,6 +166,31 @@ def claude_conversation(number):
     return claude(node(0), messages, title=f"Talk {number}", at=time_of(number))
 
 
+# What comes of them
+
+
+def expected(format, number):
+    """What an import makes of conversation `number`: by title, when each conversation was begun and last changed, the
+    row that it departs from, if it is a branch, and its rows: role, text, when they were said, whether they are
+    copies."""
+    # ChatGPT's nodes of a call are older than the answer, Claude's are blocks of it.
+    asked, found = (1, 2) if format == "chatgpt" else (4, 4)
+    called = [("assistant", "", asked), ("tool", f"{number}", found)] if number % 4 == 0 else []
+    question, answer = ("user", f"Question {number}", 0), ("assistant", f"Answer {number}", 4)
+    rows = [question, *called, answer, ("user", f"Thanks {number}", 5), ("assistant", f"Welcome {number}", 6)]
+    conversations = {f"Talk {number}": (time_of(number), time_of(number, 6), None, _timed(number, rows, []))}
+    if number % 3 == 0:
+        shared = [question, *(called if format == "chatgpt" else [])]
+        rows = _timed(number, [*shared, ("assistant", f"First answer {number}", 3)], shared)
+        departs = (f"Talk {number}", shared[-1][1])
+        conversations[f"Talk {number} · branch 1"] = (time_of(number, 3), time_of(number, 3), departs, rows)
+    return conversations
+
+
+def _timed(number, rows, copies):
+    return [(role, text, time_of(number, minute), (role, text, minute) in copies) for role, text, minute in rows]
+
+
 # Files
 
 
