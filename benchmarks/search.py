@@ -90,6 +90,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     if options.smoke:
         sizes, others, repeats = SMOKE_SIZES, SMOKE_OTHER_ROWS, SMOKE_REPEATS
         short_rows = SMOKE_OTHER_ROWS
+    began = time.monotonic()
     with surroundings(durable=options.durable), _folder() as folder:
         bench = Bench(folder, options.data, repeats)
         bench.fill_others(others if options.rows is None else options.rows)
@@ -97,6 +98,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         for size in sizes:
             bench.grow(size)
             results[size] = bench.measure()
+            # The tables come at the end; whoever waits sees how far it is.
+            sys.stderr.write(f"{size:,} characters measured after {time.monotonic() - began:.0f} s\n")
         inserts = bench.inserts(INSERTS if repeats == REPEATS else SMOKE_REPEATS)
         searched = bench.sizes()
         bench.fill_short(short_rows)
