@@ -1,14 +1,16 @@
 """Secrets in words: recognised by their shapes, and by being the value of a secret of this server's own.
 
 They are kept out of facts, of what is embedded and of exports of memory. The shapes are narrow, because ordinary words
-have to pass: "basic English" is no credential, and an order number is no card.
+have to pass: "basic English" is no credential, and an order number is no card. A text is looked through as it is
+written and as it reads (`memory/reading_form.py`): signs that nobody sees, and full-width ones, hide nothing.
 """
 
 import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
+from memory.reading_form import as_read
 from memory.secret_shapes import SHAPES
 
 REDACTED = "[redacted]"
@@ -75,6 +77,16 @@ def redact_leaves(value: Any) -> Any:
 
 
 def _found(text: str, environment: Mapping[str, str] | None) -> Iterator[tuple[str, int, int]]:
+    values = _values(os.environ if environment is None else environment)
+    yield from _matches(text, values)
+    read, places = as_read(text)
+    if read != text:
+        values = {reads for value in values if len(reads := as_read(value)[0]) >= ENVIRONMENT_MIN_CHARS}
+        for kind, begin, end in _matches(read, values):
+            yield kind, places[begin], places[end - 1] + 1
+
+
+def _matches(text: str, values: Iterable[str]) -> Iterator[tuple[str, int, int]]:
     for kind, shape in SHAPES.items():
         for match in shape.finditer(text):
             if REDACTED not in match.group():
@@ -83,7 +95,7 @@ def _found(text: str, environment: Mapping[str, str] | None) -> Iterator[tuple[s
         digits = "".join(str(int(sign)) for sign in match.group() if sign.isdecimal())
         if _is_issued(digits) and len(set(digits)) > 1 and luhn_holds(digits):
             yield "card number", match.start(), match.end()
-    for value in _values(os.environ if environment is None else environment):
+    for value in values:
         begin = text.find(value)
         while begin >= 0:
             yield "secret of this server", begin, begin + len(value)

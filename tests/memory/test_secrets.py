@@ -8,6 +8,7 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
+from memory.reading_form import as_read
 from memory.secrets import kinds_in, luhn_holds, redact
 
 SECRETS = {
@@ -169,6 +170,36 @@ def test_nothing_of_the_secret_itself_is_left(words, secret):
     assert secret not in shown
     assert "[redacted]" in shown
     assert redact(shown, {}) == shown
+
+
+def full_width(words):
+    return "".join(chr(ord(sign) + 0xFEE0) if "!" <= sign <= "~" else sign for sign in words)
+
+
+def with_unseen(words):
+    """Zero-width signs, a soft hyphen, a joiner, a direction and a variation in turn between all signs."""
+    return "".join(sign + "\u200b\u00ad\u2060\u202e\ufe0f\u034f"[place % 6] for place, sign in enumerate(words))
+
+
+@pytest.mark.parametrize("hide", [full_width, with_unseen, lambda words: with_unseen(full_width(words))])
+@pytest.mark.parametrize(("kind", "words"), [(kind, all_[0]) for kind, all_ in SECRETS.items()])
+def test_signs_that_nobody_sees_and_full_width_ones_hide_no_secret(kind, words, hide):
+    said = f"我的是 {hide(words)} ，请记住 it"
+    assert kind in kinds_in(said, {})
+    shown = redact(said, {})
+    assert shown.startswith("我的是 ")
+    assert words not in as_read(shown)[0]
+    assert kinds_in(shown, {}) == []
+    assert "quitesecret" not in as_read(redact(hide("It is quitesecret."), {"A_TOKEN": "quitesecret"}))[0]
+
+
+def test_a_secret_that_reads_otherwise_is_redacted_where_it_stands():
+    key = "sk-ant-api03-abcdefghijklmnop1"
+    hidden = f"{key[:5]}\u200b{key[5:]}"
+    assert redact(f"㎏ é 👩\u200d🔬 {hidden}，谢谢", {}) == "㎏ é 👩\u200d🔬 [redacted]，谢谢"
+    assert redact(f"x\u200b{key} is mine", {}) == "x\u200b[redacted] is mine", "as it is written, too"
+    words = "A family 👩\u200d👩\u200d👧, soft\u00adhyphens, ｆｕｌｌ　ｗｉｄｔｈ ＡＢＣ１２３，全角：１２３。"
+    assert redact(words, {"A_TOKEN": "\u200b" * 9}) == words
 
 
 @given(st.text(), st.dictionaries(st.sampled_from(["A_KEY", "TOKEN"]), st.text(max_size=7)))
