@@ -10,20 +10,21 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from django.db.models import Exists, OuterRef, QuerySet
-from django.db.models.functions import Coalesce
 
 from accounts.models import User
 from agent import registry
 from agent.models import ToolCall
 from agent.questions import QUESTION_TOOL
 from memory import cited_rows
-from memory.assent import accepts, names_something_else, only_asks
+from memory.asking import only_asks
+from memory.assent import accepts, names_something_else
 from memory.cited_rows import CitedRows
 from memory.claims import Claim, Kind, check_form
 from memory.dates import Said
 from memory.models import Fact, FactEvidence
 from memory.pointing import found_by
 from memory.refusals import EvidenceRefused
+from memory.standing import GIVEN
 from threads.looking_back import LOOKING_BACK
 from threads.models import Generation, Message, Thread
 from threads.transcript import fold
@@ -103,8 +104,7 @@ def outweighs(proofs: Sequence[Proof], fact: Fact) -> bool:
 def later(proofs: Sequence[Proof], facts: QuerySet[Fact]) -> QuerySet[Fact]:
     """Those of some facts that have evidence newer than all of the proofs: an older view neither supersedes such a fact
     nor takes it back, whenever it is read."""
-    given = Coalesce("accepted_by__created", "message__created", "generation__ended")
-    rows = FactEvidence.objects.filter(fact=OuterRef("pk")).annotate(given=given)
+    rows = FactEvidence.objects.filter(fact=OuterRef("pk")).annotate(given=GIVEN)
     return facts.filter(Exists(rows.filter(given__gt=max(proof.given for proof in proofs))))
 
 

@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from django.db.models import Exists, F, OuterRef, Q, QuerySet, Subquery
+from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, Subquery, When
+from django.db.models.functions import Coalesce
 from django.db.models.lookups import IsNull
 
 from memory.models import Fact, FactEvidence
@@ -13,6 +14,26 @@ from threads.search_range import FROM_PEOPLE_AND_TOOLS
 # (it counts no table of a few rows), and all facts are compared with all evidence.
 _GONE = Thread.objects.filter(deleted__isnull=False).values("pk")
 _DELETED = Q(message__thread__in=_GONE) | Q(generation__thread__in=_GONE)
+
+
+# When a piece of evidence was complete: an acceptance comes after what it accepts.
+GIVEN = Coalesce("accepted_by__created", "message__created", "generation__ended")
+
+
+def when_said(evidence: QuerySet[Any]) -> Subquery:
+    """When the words of some evidence, or its outcome, were last said or seen; null where there is none."""
+    newest = evidence.order_by().annotate(given=GIVEN).order_by(F("given").desc(nulls_last=True))
+    return Subquery(newest.values("given")[:1])
+
+
+def with_said(facts: QuerySet[Fact]) -> QuerySet[Fact]:
+    """The facts with `said`, the moment whose day is shown with them: when the words that prove a fact were last said;
+    of one that somebody put right by hand, and of one without evidence, when it was written."""
+    proved = when_said(FactEvidence.objects.filter(fact_id=OuterRef("pk")))
+    written = F("created")
+    return facts.annotate(
+        said=Case(When(writer__in=Fact.BY_HAND, then=written), default=Coalesce(proved, written)),
+    )
 
 
 def standing_rows(**within: Any) -> QuerySet[Message]:

@@ -23,7 +23,7 @@ from llm.models import ModelCall
 from llm.wire import WireMessage, canonical
 from maxclaw.database_threads import in_database
 from memory import changing, evidence, fact_rows, routing
-from memory.assent import only_asks
+from memory.asking import only_asks
 from memory.background_calls import BackgroundCall
 from memory.claims import Claim
 from memory.dates import absolute, around_dates

@@ -2,7 +2,8 @@
 
 import pytest
 
-from memory.assent import accepts, only_asks
+from memory.asking import only_asks
+from memory.assent import accepts
 from memory.own_words import own_words
 
 MAIL = "Anna prefers tea."
