@@ -70,6 +70,7 @@ class FactShape(serializers.Serializer[dict[str, Any]]):
     superseded_by = serializers.IntegerField(allow_null=True)
     writer = serializers.ChoiceField(choices=Fact.Writer.values)
     created = serializers.DateTimeField()
+    said = serializers.DateTimeField(help_text="When the words that prove it were last said.")
     evidence = ProofShape(many=True)
 
 

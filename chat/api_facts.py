@@ -37,6 +37,7 @@ def fact_view(found: Remembered) -> dict[str, Any]:
     return {
         "id": fact.pk,
         **{name: getattr(fact, name) for name in COLUMNS},
+        "said": found.said,
         "superseded_by": fact.superseded_by_id,
         "evidence": [asdict(proof) for proof in found.proofs],
     }

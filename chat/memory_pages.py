@@ -56,6 +56,7 @@ def shown(found: Remembered) -> dict[str, Any]:
     fact = found.fact
     return {
         "fact": fact,
+        "said": found.said,
         "sort": SORT_NAMES[fact.aspect or fact.kind],
         "tone": TONE_NAMES[fact.tone],
         "proofs": [

@@ -8,6 +8,7 @@ from django.db.models import Q, QuerySet
 
 from accounts.models import User
 from memory.models import Fact, FactLog
+from memory.standing import with_said
 from memory.surroundings import rows_of, surroundings
 from threads.admin import said
 from threads.models import PrivateReading
@@ -50,9 +51,10 @@ def note_facts(reader: User, facts: Iterable[Fact]) -> None:
 
 
 def words_of(facts: Iterable[Fact]) -> list[Fact]:
-    """The same facts with their words, oldest first: to be called when the reading is noted."""
+    """The same facts with their words and when these were said, oldest first: to be called when the reading is
+    noted."""
     ids = [fact.pk for fact in facts]
-    return list(Fact.objects.filter(pk__in=ids).select_related("owner").defer("embedding").order_by("pk"))
+    return list(with_said(Fact.objects.filter(pk__in=ids)).select_related("owner").defer("embedding").order_by("pk"))
 
 
 def read_fact(reader: User, fact: Fact) -> dict[str, Any]:

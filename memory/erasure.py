@@ -22,6 +22,7 @@ from memory.models import (
     MessageChunk,
     ReadingPause,
 )
+from memory.standing import with_said
 from threads.lifecycle import descendants
 from threads.models import Thread
 from threads.visibility import Level, can_flow
@@ -32,7 +33,7 @@ MODELS = (Fact.Writer.STEWARD, Fact.Writer.REMEMBER, Fact.Writer.SHADOW)
 
 def export(user: User) -> Iterator[dict[str, Any]]:
     """Facts with their evidence and uses, and what was done to them, oldest first."""
-    facts = Fact.objects.filter(owner=user).prefetch_related("evidence", "uses")
+    facts = with_said(Fact.objects.filter(owner=user)).prefetch_related("evidence", "uses")
     for fact in erasing.in_batches(facts):
         yield {
             "record": "fact",
@@ -53,6 +54,7 @@ def export(user: User) -> Iterator[dict[str, Any]]:
             "graduated_rule": secrets.redact(fact.graduated_rule),
             "graduated_commit": fact.graduated_commit,
             "why": secrets.redact(fact.why),
+            "said": user.local(vars(fact)["said"]).isoformat(),
             "created": fact.created.isoformat(),
             "changed": fact.changed.isoformat(),
             "evidence": [

@@ -16,7 +16,7 @@ def line(fact: FactHit) -> str:
     return described(
         f"f:{fact.fact_id}",
         fact.text,
-        said=fact.created,
+        said=fact.said,
         tone=fact.tone,
         sort=fact.aspect or fact.kind,
         applies_to=fact.applies_to,

@@ -21,7 +21,7 @@ from maxclaw.database_threads import in_database
 from memory import fact_rows
 from memory.models import Fact
 from memory.query_vectors import Compared, QueryVectors
-from memory.standing import fresh_facts, in_sight, stale_facts
+from memory.standing import fresh_facts, in_sight, stale_facts, with_said
 from threads import lexical
 from threads.visibility import Viewer
 
@@ -38,7 +38,8 @@ UNCOMPARED_PLACES = 2
 
 @dataclass(frozen=True)
 class FactHit:
-    """A fact as it is shown. `created` is in the person's own zone, so that its day is theirs. `standing` is 0 at the
+    """A fact as it is shown. `said` is when the words that prove it were (`standing.with_said`), in the person's own
+    zone, so that its day is theirs. `standing` is 0 at the
     threshold and at most 1 (a decision's head start not counted); None where no vector could be compared. `stale`: the
     words that prove it were rewritten or taken back."""
 
@@ -49,7 +50,7 @@ class FactHit:
     applies_to: str
     tone: str
     project: str
-    created: datetime
+    said: datetime
     stale: bool
     standing: float | None
 
@@ -154,8 +155,9 @@ def _by_words(query: str, facts: QuerySet[Fact]) -> list[FactHit]:
 
 
 def shown(facts: QuerySet[Fact]) -> QuerySet[Fact]:
-    """The facts as `hit_of` takes them: without their vectors, with the time zone of whoever they are about."""
-    return facts.annotate(time_zone=F("owner__time_zone")).defer("embedding")
+    """The facts as `hit_of` takes them: without their vectors, with when they were said and the time zone of whoever
+    they are about."""
+    return with_said(facts).annotate(time_zone=F("owner__time_zone")).defer("embedding")
 
 
 def hit_of(fact: Fact, standing: float | None = None) -> FactHit:
@@ -168,7 +170,7 @@ def hit_of(fact: Fact, standing: float | None = None) -> FactHit:
         applies_to=fact.applies_to,
         tone=fact.tone,
         project=fact.project,
-        created=local(fact.created, vars(fact)["time_zone"]),
+        said=local(vars(fact)["said"], vars(fact)["time_zone"]),
         stale=False,
         standing=standing,
     )

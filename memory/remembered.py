@@ -16,6 +16,7 @@ from accounts.models import User
 from maxclaw.text import head, visible
 from memory.access import visible_to
 from memory.models import Fact, FactEvidence, FactUse
+from memory.standing import with_said
 from threads.models import Thread
 
 PAGE_FACTS = 25
@@ -63,9 +64,10 @@ class Proof:
 
 @dataclass
 class Remembered:
-    """One fact with what proves it."""
+    """One fact with what proves it, and when that was said (`standing.with_said`)."""
 
     fact: Fact
+    said: datetime
     proofs: list[Proof] = field(default_factory=list)
 
 
@@ -111,8 +113,11 @@ def remembered(
 
 
 def with_proofs(user: User, facts: Iterable[Fact]) -> list[Remembered]:
-    """The facts in their order, each with its evidence, in one more query however many they are."""
-    shown = {fact.pk: Remembered(fact) for fact in facts}
+    """The facts in their order, each with its evidence, in two more queries however many they are."""
+    facts = list(facts)
+    rows = with_said(Fact.objects.filter(pk__in=[fact.pk for fact in facts], owner_id=user.pk))
+    said = dict(rows.values_list("pk", "said"))
+    shown = {fact.pk: Remembered(fact, said.get(fact.pk, fact.created)) for fact in facts}
     for row in _evidence(user, list(shown)):
         shown[row["fact_id"]].proofs.append(
             Proof(

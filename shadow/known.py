@@ -10,7 +10,8 @@ from llm.estimates import estimate_tokens
 from maxclaw.database_threads import in_database
 from memory import fact_lines
 from memory import known as known_facts
-from shadow.models import ShadowFactProposal
+from memory.standing import when_said
+from shadow.models import ShadowFactProposal, ShadowProposalEvidence
 from threads.models import Thread
 
 # The newest: these lines are most of what a hot run pays for beside its prefix.
@@ -36,19 +37,21 @@ async def rendered(thread: Thread, words: str, most: int) -> str:
 
 
 def standing_proposals(thread: Thread) -> QuerySet[ShadowFactProposal]:
-    """The valid proposals of a conversation that no newer one replaced and that did not become facts, newest first."""
+    """The valid proposals of a conversation that no newer one replaced and that did not become facts, newest first,
+    with when what they cite was `said`."""
     valid = ShadowFactProposal.objects.filter(thread=thread, owner_id=thread.owner_id, validation_error="")
     newer = valid.filter(replaces_proposal=OuterRef("pk"))
     again = valid.filter(fingerprint=OuterRef("fingerprint"), pk__gt=OuterRef("pk"))
-    return valid.filter(~Exists(newer), ~Exists(again), fact__isnull=True).order_by("-pk")
+    standing = valid.filter(~Exists(newer), ~Exists(again), fact__isnull=True).order_by("-pk")
+    return standing.annotate(said=when_said(ShadowProposalEvidence.objects.filter(proposal=OuterRef("pk"))))
 
 
 def line(proposal: ShadowFactProposal) -> str:
-    """One proposal as a model reads it, like a fact."""
+    """One proposal (of `standing_proposals`) as a model reads it, like a fact."""
     return fact_lines.described(
         f"p:{proposal.pk}",
         proposal.text,
-        said=proposal.owner.local(proposal.created),
+        said=proposal.owner.local(vars(proposal).get("said") or proposal.created),
         tone=proposal.tone,
         sort=proposal.aspect or proposal.kind,
         applies_to=proposal.applies_to,

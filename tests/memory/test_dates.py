@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory import answering, excerpts, fact_lines, fact_search, known
+from accounts import erasing
+from memory import admin_reading, answering, changing, excerpts, fact_lines, fact_search, known, remembered
 from memory.dates import absolute
 from memory.meaning_range import reach
 from memory.meaning_search import meaning_search
@@ -44,6 +45,21 @@ ZONE = ZoneInfo("UTC")
         ("上周五，这周三，下周日，上上周一", "2023-05-05，2023-05-10，2023-05-21，2023-04-24"),
         ("上周，下个月，去年", "2023-05-01那一周，2023-06，2022年"),
         ("三天前，十五天前，两个月前，二十年后", "2023-05-05，2023-04-23，2023-03，2043"),
+        ("two Fridays ago, three Mondays ago", "2023-04-28, 2023-04-17"),
+        ("two Mondays from now; two weeks ago tomorrow", "2023-05-22; 2023-04-25"),
+        ("a week ago today, a year ago today, a month from today", "2023-05-01, 2022-05-08, 2023-06-08"),
+        ("day before yesterday; a fortnight ago", "2023-05-06; 2023-04-24"),
+        ("this coming Monday, this past Friday", "2023-05-15, 2023-05-05"),
+        ("the Friday before last; the Monday after next", "2023-04-28; 2023-05-22"),
+        ("the weekend before last", "the weekend of 2023-04-29"),
+        ("We meet Friday next week, and met last week on Friday.", "We meet 2023-05-19, and met 2023-05-05."),
+        ("I have an exam in two days", "I have an exam 2023-05-10"),
+        ("上上周五，上上上周五，上上周末", "2023-04-28，2023-04-21，2023-04-29那个周末"),
+        ("去年今天，两周前的今天，上周的今天", "2022-05-08，2023-04-24，2023-05-01"),
+        (
+            "上周一直在忙，上周五个人，上周天气",
+            "2023-05-01那一周一直在忙，2023-05-01那一周五个人，2023-05-01那一周天气",
+        ),
     ],
 )
 def test_relative_times_become_absolute(words, dated):
@@ -65,6 +81,10 @@ def test_relative_times_become_absolute(words, dated):
         "Learned Python in three months. Will read fifty books in a year. Wrote it in a week.",
         "A year and a half ago, two or three years ago, 1.5 years ago, more than two years ago, two days earlier.",
         "The last week of school, over the last year, every last Friday of it.",
+        # What is understood in part alone: none of it is replaced.
+        "A week ago Friday, two weeks ago on Friday, two years ago this month, this time last year, Monday week.",
+        "Last Friday in May, last last week, next next week, tomorrow week.",
+        "大大前天，明后天，一周前的周五，下周的今天，上上上个月，每周五。",
         "工作三年后转行，三天后他走了，两三年前，2020年前，5月5日前，12月前，一年半前，第三天后。",
     ],
 )
@@ -120,7 +140,7 @@ def test_the_days_that_a_model_is_shown_are_those_of_the_persons_zone(alice, mom
     thread = thread_of(alice)
     said, _answer = exchange(thread, "I keep bees.")
     Message.objects.filter(thread=thread).update(created=moment)
-    fact = fact_row(alice, said, "Keeps bees.", created=moment)
+    fact = fact_row(alice, said, "Keeps bees.")  # written years later
     viewer = Viewer.of_thread(thread)
     facts = fact_search.found(viewer, "bees", {}, everything=False).hits
     assert [hit.fact_id for hit in facts] == [fact.pk]
@@ -136,3 +156,11 @@ def test_the_days_that_a_model_is_shown_are_those_of_the_persons_zone(alice, mom
         line(proposal),
     ):
         assert day in shown
+    # The same day on the person's page, in the console and in an export; words that somebody wrote by hand are of then.
+    [page] = remembered.with_proofs(alice, [fact])
+    [console] = admin_reading.words_of([fact])
+    [record] = [record for record in erasing.export_user(alice) if record["record"] == "fact"]
+    assert {alice.local(page.said).date().isoformat(), record["said"][:10]} == {day}
+    assert console.said == page.said == moment
+    byhand = changing.correct(fact, changing.draft_of(fact), reason="", writer="person")
+    assert remembered.with_proofs(alice, [byhand])[0].said == byhand.created > moment

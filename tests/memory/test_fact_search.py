@@ -253,7 +253,7 @@ def test_a_result_shows_facts_with_what_they_apply_to_and_their_tone_and_marks_t
     FactEvidence.objects.create(fact=fact, owner=alice, kind="max-stated", message=said)
     for channel in (None, thread.channel):
         text = search(Viewer.of_thread(thread), "short reports", channel).text
-        assert f"f:{fact.pk} [{fact.created:%Y-%m-%d}; decision; preference; applies to: reports at work] Alice" in text
+        assert f"f:{fact.pk} [{said.created:%Y-%m-%d}; decision; preference; applies to: reports at work] Alice" in text
         assert text.index("Alice wants") < text.index(searching.SAID_HEADING)
         assert "rewritten or taken back" not in text
     rewind(thread, before, acting_user=alice)
