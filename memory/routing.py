@@ -94,10 +94,10 @@ _LEADS = {
     SYSTEM: "What is worth keeping beyond this conversation has one place each.",
     STEWARD: "What is worth keeping has one place each. You write memory, and nothing else.",
     REMEMBER: (
-        "Remember one thing about the person, because they asked for it in so many words; without such words of theirs "
-        "in their newest message, or in what they answered to a question card since, do not call this. Those words are "
-        "the evidence. What may be remembered, and what has "
-        "another place:"
+        "Remember one thing about the person, because they asked for it in so many words: in their newest message, in "
+        "what they answered to a question card since, or before, and then quote these words in asked_with. Without "
+        "such words of theirs do not call this. They are the evidence. What may be remembered, and what has another "
+        "place:"
     ),
     SHADOW: "What is worth keeping has one place each. You propose what memory should hold, and nothing else.",
     TRIAGE: "What is worth keeping has one place each. You judge what memory holds already.",

@@ -75,6 +75,11 @@ def _use_found(context: ToolContext, fact_ids: Sequence[int]) -> set[int]:
         "properties": {
             **FACT,
             "kind": {"enum": [Fact.Kind.ABOUT_USER, Fact.Kind.EVENT]},
+            "asked_with": {
+                "type": "string",
+                "description": "words of theirs that ask for it, word for word: needed where they stand before their "
+                "newest message, or ask in words of their own",
+            },
             "replaces": ID | {"description": "the fact that changes: one on the same thing with the same applies_to"},
         },
         "required": FACT_REQUIRED,

@@ -378,6 +378,7 @@ FREE_ARGUMENTS: dict[str, Any] = {
     "applies_to": "",
     "tone": "remark",
     "project": "",
+    "asked_with": "Remember this",
     "facts": [],  # whatever they name: no turn runs the tool that proposes them
 }
 
@@ -426,7 +427,7 @@ def outcome_of(tool: registry.Tool, context: ToolContext, arguments: dict[str, A
 @pytest.mark.django_db(transaction=True)
 def test_no_tool_tells_or_changes_anything_of_anothers(bob, secrets):
     own = create_thread(bob, title="Bobs own")
-    message = say(own, "hello")
+    message = say(own, "Remember this.")
     frame = TaskFrame.objects.create(thread=own, owner=bob)
     asking = Message.objects.create(thread=own, owner=bob, generation=message.generation, role=Message.Role.ASSISTANT)
     call = ToolCall.objects.create(message=asking, thread=own, owner=bob, frame=frame, call_id="c", tool="t")
