@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
+from datetime import datetime
 
 from django.db import transaction
 
@@ -14,13 +15,21 @@ from memory.refusals import FactRefused
 from threads.visibility import Viewer
 
 
-def retire(fact: Fact, *, reason: str, writer: str, actor: User | None = None, viewer: Viewer | None = None) -> Fact:
-    """Take an active fact, one that the viewer may see if one is given, out of what is remembered. Raises
-    FactRefused."""
+def retire(
+    fact: Fact,
+    *,
+    reason: str,
+    writer: str,
+    actor: User | None = None,
+    viewer: Viewer | None = None,
+    as_of: datetime | None = None,
+) -> Fact:
+    """Take an active fact, one that the viewer may see if one is given, out of what is remembered. `as_of`: when the
+    words were said for which that is done, now if not given; older ones do not bring it back. Raises FactRefused."""
     with transaction.atomic():
         [fact] = locked([fact], viewer)
         close(fact, Fact.Status.RETIRED, reason)
-        log(fact.owner_id, FactLog.Action.RETIRE, [fact], [], writer=writer, actor=actor, reason=reason)
+        log(fact.owner_id, FactLog.Action.RETIRE, [fact], [], writer=writer, actor=actor, reason=reason, as_of=as_of)
         return fact
 
 

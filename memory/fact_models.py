@@ -293,7 +293,9 @@ class FactLog(models.Model):
     reason = models.TextField(blank=True, default="")
     before = ArrayField(models.BigIntegerField(), default=list, help_text=_("ids of the facts that it was done to"))
     after = ArrayField(models.BigIntegerField(), default=list, help_text=_("ids of the facts that came of it"))
-    # Fingerprints of imported facts that were forgotten, so that the same file brings none of them back.
+    # When the words were said that led to it, where a model read them: it may read old ones late.
+    as_of = models.DateTimeField(_("as of"), null=True, blank=True, editable=False)
+    # Fingerprints of facts that were forgotten, so that neither the same file nor older words bring one back.
     forgotten = ArrayField(
         models.CharField(max_length=64), verbose_name=_("forgotten"), default=list, blank=True, editable=False
     )

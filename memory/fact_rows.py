@@ -5,7 +5,8 @@ from datetime import datetime
 from functools import partial
 
 from django.db import connection, transaction
-from django.db.models import Max, QuerySet
+from django.db.models import Max, Q, QuerySet
+from django.db.models.functions import Coalesce
 from django_q.tasks import async_task
 
 from accounts.models import User
@@ -156,13 +157,19 @@ def successors(owner_id: int, draft: FactDraft, level: Level) -> QuerySet[Fact]:
 
 
 def taken_back(owner_id: int, draft: FactDraft, level: Level) -> datetime | None:
-    """When the person or staff last set aside, put right or merged a fact that said the same of the same, at the same
-    visibility; None if they never did."""
-    closed = [
-        fact.pk for fact in _saying(owner_id, draft, level).exclude(status=Fact.Status.ACTIVE) if _of_same(fact, draft)
+    """Of when it is that what said the same was last taken back, None if it never was: a fact that said the same of the
+    same, at the same visibility, retired by anybody, or put right or merged by the person or staff; or one in the same
+    words, wherever it was seen, forgotten."""
+    said = [
+        fact for fact in _saying(owner_id, draft, level).exclude(status=Fact.Status.ACTIVE) if _of_same(fact, draft)
     ]
-    entries = FactLog.objects.filter(owner_id=owner_id, writer__in=Fact.BY_HAND, before__overlap=closed)
-    return entries.exclude(action=FactLog.Action.RESTORE).aggregate(last=Max("created"))["last"] if closed else None
+    closed = [fact.pk for fact in said]
+    retired = [fact.pk for fact in said if fact.status == Fact.Status.RETIRED]
+    by_hand = Q(writer__in=Fact.BY_HAND, before__overlap=closed) & ~Q(action=FactLog.Action.RESTORE)
+    by_anybody = Q(action=FactLog.Action.RETIRE, before__overlap=retired)
+    forgotten = Q(action=FactLog.Action.FORGET, forgotten__contains=[fingerprint_of(draft.text)])
+    entries = FactLog.objects.filter(by_hand | by_anybody | forgotten, owner_id=owner_id)
+    return entries.aggregate(last=Max(Coalesce("as_of", "created")))["last"]
 
 
 def create(owner_id: int, draft: FactDraft, level: Level, writer: str, *, legacy: bool = False) -> Fact:
@@ -229,9 +236,11 @@ def log(
     writer: str,
     actor: User | None = None,
     reason: str = "",
+    as_of: datetime | None = None,
     **forgotten: Sequence[str] | Sequence[int],
 ) -> FactLog:
-    """Write down what was done to facts, and why; `forgotten`: the log's fields of what is not to come back."""
+    """Write down what was done to facts, and why; `as_of` is when the words were said that led to it, `forgotten` the
+    log's fields of what is not to come back."""
     return FactLog.objects.create(
         owner_id=owner_id,
         actor=actor,
@@ -240,5 +249,6 @@ def log(
         reason=secrets.redact(visible(reason)),
         before=[fact.pk for fact in before],
         after=[fact.pk for fact in after],
+        as_of=as_of,
         **forgotten,
     )

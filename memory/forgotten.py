@@ -3,8 +3,9 @@
 The words are frozen with their conversation, so they may be read again: by the steward that had not read them yet, by a
 shadow, by whoever looks for proofs of imported facts. What is forgotten would come back from them in other words. So
 the log of forgetting keeps the ids of those messages and generations, and the judge of evidence refuses them, whatever
-is claimed of them. Words that the person says anew are theirs to be remembered. What they said elsewhere in other
-words, of which no fact was written, nobody can tell for the same.
+is claimed of them; and the fingerprints of the facts, so that no older words of another conversation prove one that
+says the same. Words that the person says anew are theirs to be remembered. What they said elsewhere in other words, of
+which another fact would be written, nobody can tell for the same.
 """
 
 from collections.abc import Collection, Iterable, Sequence

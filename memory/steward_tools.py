@@ -43,7 +43,8 @@ def retire_fact(context: ToolContext, arguments: dict[str, Any]) -> ToolOutput:
     if not evidence.outweighs(proofs, fact):
         raise FactRefused(f"Fact {fact_id} {writing.SETTLED}: only a later word of theirs takes it back.")
     writing.check_not_older(proofs, fact)
-    changing.retire(fact, reason=arguments["reason"], writer=Fact.Writer.STEWARD, viewer=viewer)
+    as_of = max(proof.given for proof in proofs)
+    changing.retire(fact, reason=arguments["reason"], writer=Fact.Writer.STEWARD, viewer=viewer, as_of=as_of)
     return ToolOutput(f"Fact {fact_id} is retired.")
 
 

@@ -84,8 +84,8 @@ def write_fact(
 ) -> Written:
     """Write one fact at the level of `thread`, which whoever writes reads from.
 
-    The same words again, at the same visibility, add evidence and no row; what somebody took back by hand comes back
-    only where it was said after that. `replaces` is the fact that it supersedes,
+    The same words again, at the same visibility, add evidence and no row; what was retired, forgotten or put right by
+    hand comes back only where it was said after that. `replaces` is the fact that it supersedes,
     one that the viewer (that of the thread, if none is given) may see. With `within`, all evidence has to be of that
     conversation. Raises FactRefused (EvidenceRefused among it) with a sentence that says what to change.
     """
@@ -126,7 +126,7 @@ def write_fact(
             _check_current(owner_id, draft, level, proofs)
         back = None if same is not None else taken_back(owner_id, draft, level)
         if back is not None and all(proof.given <= back for proof in proofs):
-            raise FactRefused("The same was taken back by hand after this was said: leave it.")
+            raise FactRefused("The same was taken back or forgotten after this was said: leave it.")
         fact = create(owner_id, draft, level, writer)
         add(fact, proofs)
         if same is not None:
