@@ -2,7 +2,8 @@
 pyproject.toml).
 
 The person's own variables stay out: no test reaches their database, their data folder or a model that costs
-money. Only DATABASE_URL counts: set, the run uses that server instead of a temporary one.
+money. Only DATABASE_URL counts: set, the run uses that server instead of a temporary one. When the run is over, the
+process has the environment again that the run found.
 """
 
 import os
@@ -17,6 +18,7 @@ _key = pytest.StashKey[TemporaryCluster]()
 
 @pytest.hookimpl(wrapper=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None, None, None]:
+    restore_at_end(early_config)
     for name in list(os.environ):
         if name.startswith(("MAXCLAW_", "ANTHROPIC_")) or name == "DATABASE_LISTEN_URL":
             del os.environ[name]
@@ -29,6 +31,18 @@ def pytest_load_initial_conftests(early_config: pytest.Config) -> Generator[None
         early_config.add_cleanup(cluster.stop)
         os.environ["DATABASE_URL"] = cluster.url
     return (yield)
+
+
+def restore_at_end(config: pytest.Config) -> None:
+    """Give back, at the end of the run, each variable that is here now, and take away what came since."""
+    found = dict(os.environ)
+
+    def restore() -> None:
+        for name in os.environ.keys() - found.keys():
+            del os.environ[name]
+        os.environ.update(found)
+
+    config.add_cleanup(restore)
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

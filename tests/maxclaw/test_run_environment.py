@@ -10,6 +10,7 @@ import pytest
 
 from tests.cluster import remove_left_over
 from tests.maxclaw.running import ROOT, commands, wait_until
+from tests.run_environment import restore_at_end
 
 SLEEPER = """
 import os, time
@@ -75,6 +76,20 @@ def test_without_a_browser_its_tests_are_left_out_and_said_so_but_fail_in_ci(tmp
     else:
         assert run.returncode == 1
         assert "install Debian's package `chromium`" in run.stdout
+
+
+def test_a_run_gives_back_the_environment_that_it_found(monkeypatch):
+    class Run:
+        def add_cleanup(self, restore):
+            self.restore = restore
+
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "theirs")
+    found, run = dict(os.environ), Run()
+    restore_at_end(run)
+    del os.environ["ANTHROPIC_API_KEY"]
+    os.environ |= {"MAXCLAW_DATA_DIR": "/run", "MAXCLAW_NEW": "1"}
+    run.restore()
+    assert dict(os.environ) == found
 
 
 def test_a_persons_own_variables_do_not_reach_the_tests():
