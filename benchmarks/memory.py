@@ -2,10 +2,10 @@
 
 The steward reads the conversations of LoCoMo (`--data`), or some made in code, through the emulator's rules, or through
 a real model where `--model-url` with `--model`, ANTHROPIC_BASE_URL with MAXCLAW_MODEL, or ANTHROPIC_API_KEY names one
-(never with `--smoke`), until nothing is left. Counted are the facts it wrote, the share of their evidence that the
-judge of evidence would accept again, the share of standing facts that repeat an earlier one (cosine 0.95 and more, the
-same thing applied to), calls, tokens, list price; and that every row that is to be read was read exactly once, and that
-a second run asks for nothing.
+(never with `--smoke`), until nothing is left. Counted are the facts it wrote, the share of their evidence that holds by
+the rows it cites (`benchmarks/steward_evidence.py`, apart from the judge that let it in), the share of standing facts
+that repeat an earlier one (cosine 0.95 and more, the same thing applied to), calls, tokens, list price; and that every
+row that is to be read was read exactly once, and that a second run asks for nothing.
 
 Searches are measured for owners of several sizes whose facts, each with its evidence, are spread among those of others
 in one large table: the facts' part alone (`memory.fact_search.find`, the query's embedding included) and the whole tool

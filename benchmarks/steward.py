@@ -14,11 +14,11 @@ import numpy as np
 
 from benchmarks.corpora import Line
 from benchmarks.harness import table
+from benchmarks.steward_evidence import proved
 
 if TYPE_CHECKING:
     from accounts.models import User
-    from memory.claims import Claim
-    from memory.models import Fact, FactEvidence
+    from memory.models import Fact
 
 # Longer than a conversation has to rest before it is read.
 REST_SECONDS = 660
@@ -40,6 +40,7 @@ class Steward:
     standing: int
     evidence: int
     evidence_valid: int
+    words_share: float | None
     duplicates: int
     calls: int
     failed_calls: int
@@ -56,6 +57,7 @@ class Steward:
             "digested_once": self.digested_once,
             "facts": self.facts,
             "evidence_valid_share": _share(self.evidence_valid, self.evidence),
+            "evidence_words_share": self.words_share,
             "duplicate_share": _share(self.duplicates, self.standing),
             "steward_calls": self.calls,
             "steward_calls_failed": self.failed_calls,
@@ -100,7 +102,8 @@ def report(found: Steward) -> None:
             ["seconds", found.seconds],
             ["facts written", found.facts],
             ["facts that stand", found.standing],
-            ["evidence, and of it accepted again", f"{found.evidence:,} / {found.evidence_valid:,}"],
+            ["evidence, and of it valid by its rows", f"{found.evidence:,} / {found.evidence_valid:,}"],
+            ["share of a fact's words in its rows", "–" if found.words_share is None else f"{found.words_share:.2f}"],
             ["facts that repeat an earlier one", found.duplicates],
         ],
     )
@@ -146,7 +149,7 @@ def _calls() -> Any:
 def _judged(owners: Sequence["User"], pages: int, seconds: float, calls_again: int) -> Steward:
     from llm.models import ModelCall
     from memory import backlog
-    from memory.models import Digest, Fact, FactEvidence
+    from memory.models import Digest, Fact
     from threads.models import Message
 
     readable = sorted(
@@ -154,9 +157,7 @@ def _judged(owners: Sequence["User"], pages: int, seconds: float, calls_again: i
     )
     digested = sorted(Digest.objects.filter(owner__in=owners).values_list("message_id", flat=True).order_by())
     facts = list(Fact.objects.filter(owner__in=owners).order_by("pk"))
-    evidence = defaultdict(list)
-    for row in FactEvidence.objects.filter(owner__in=owners).order_by("pk"):
-        evidence[row.fact_id].append(row)
+    found = proved([owner.pk for owner in owners])
     standing = [fact for fact in facts if fact.status == Fact.Status.ACTIVE]
     calls = list(_calls())
     costs = [call.cost for call in calls]
@@ -167,8 +168,9 @@ def _judged(owners: Sequence["User"], pages: int, seconds: float, calls_again: i
         pages=pages,
         facts=len(facts),
         standing=len(standing),
-        evidence=sum(map(len, evidence.values())),
-        evidence_valid=sum(_valid(fact, evidence[fact.pk]) for fact in facts),
+        evidence=found.pieces,
+        evidence_valid=found.valid,
+        words_share=found.words_share,
         duplicates=_duplicates(standing),
         calls=len(calls),
         failed_calls=sum(call.outcome != ModelCall.Outcome.COMPLETE for call in calls),
@@ -177,35 +179,6 @@ def _judged(owners: Sequence["User"], pages: int, seconds: float, calls_again: i
         seconds=seconds,
         calls_again=calls_again,
     )
-
-
-def _valid(fact: "Fact", rows: Sequence["FactEvidence"]) -> int:
-    """How many rows of a fact's evidence the judge accepts again: none, unless they prove it together too."""
-    from memory.models import Fact
-
-    claims = [_claim(row) for row in rows]
-    if not _accepted(fact, claims, kind=fact.kind, aspect=fact.aspect, tone=fact.tone, text=fact.text):
-        return 0
-    # What only all of them together have to fit is not asked of each.
-    kind = fact.kind if fact.kind == Fact.Kind.ABOUT_USER else Fact.Kind.EVENT
-    return sum(_accepted(fact, [claim], kind=kind) for claim in claims)
-
-
-def _accepted(fact: "Fact", claims: Sequence["Claim"], **fields: str) -> bool:
-    from memory import evidence
-    from memory.refusals import EvidenceRefused
-
-    try:
-        evidence.check(fact.owner_id, claims, **fields)  # type: ignore[arg-type]  # each of the fields is text
-    except EvidenceRefused:
-        return False
-    return True
-
-
-def _claim(row: "FactEvidence") -> "Claim":
-    from memory.claims import Claim, Kind
-
-    return Claim(Kind(row.kind), row.message_id, row.generation_id, row.accepted_by_id)
 
 
 def _duplicates(facts: Sequence["Fact"]) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from agent.import_lines import parse_line
-from benchmarks import corpora
+from benchmarks import corpora, steward_evidence
 from benchmarks.harness import ROOT, TEMPLATE, fresh_database, percentile
 from benchmarks.steward import repeats
 from tests.emulator_server import running_emulator
@@ -115,6 +115,28 @@ def test_a_benchmark_ends_with_its_figures_as_one_json_object(name):
         assert figures["recall"]["unrelated_share"] < 0.01 < figures["briefing"]["unrelated_share"] < 0.15
     else:
         assert figures["questions_answered"] == 2
+
+
+STATED = ("Likes tea in the morning.", "about-user", "preference", "remark", "max-stated", 1, 1)
+NOBODYS = (None,) * 5 + (None, None)
+
+
+@pytest.mark.parametrize(
+    ("what", "row", "holds"),
+    [
+        ("a word of theirs", (*STATED, 1, 7, "user", "Tea, please.", False, True, None, None, *NOBODYS), True),
+        ("another's row", (*STATED, 2, 7, "user", "Tea, please.", False, True, None, None, *NOBODYS), False),
+        ("an assistant's", (*STATED, 1, 7, "assistant", "Tea, please.", False, True, None, None, *NOBODYS), False),
+        ("rewound", (*STATED, 1, 7, "user", "Tea, please.", False, True, "superseded", None, *NOBODYS), False),
+        ("a hidden row", (*STATED, 1, 7, "user", "Tea, please.", False, False, None, None, *NOBODYS), False),
+        ("a question", (*STATED, 1, 7, "user", "Do I like tea?", False, True, None, None, *NOBODYS), False),
+        ("of other things", (*STATED, 1, 7, "user", "Rain again.", False, True, None, None, *NOBODYS), False),
+        ("no row", (*STATED, None, *(None,) * 7, *NOBODYS), False),
+    ],
+)
+def test_evidence_is_judged_by_its_rows_apart_from_the_judge_that_let_it_in(what, row, holds):
+    assert len(row) == 22, what
+    assert steward_evidence.holds(row) is holds, what
 
 
 def test_hot_against_cold_is_timed_on_any_server_that_speaks_the_messages_api():
