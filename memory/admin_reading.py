@@ -51,10 +51,14 @@ def note_facts(reader: User, facts: Iterable[Fact]) -> None:
 
 
 def words_of(facts: Iterable[Fact]) -> list[Fact]:
-    """The same facts with their words and when these were said, oldest first: to be called when the reading is
-    noted."""
+    """The same facts with their words and the day on which these were `said`, in the person's own zone, oldest first:
+    to be called when the reading is noted."""
     ids = [fact.pk for fact in facts]
-    return list(with_said(Fact.objects.filter(pk__in=ids)).select_related("owner").defer("embedding").order_by("pk"))
+    rows = with_said(Fact.objects.filter(pk__in=ids)).select_related("owner").defer("embedding").order_by("pk")
+    read = list(rows)
+    for fact in read:
+        vars(fact)["said"] = fact.owner.local(vars(fact)["said"]).date()
+    return read
 
 
 def read_fact(reader: User, fact: Fact) -> dict[str, Any]:

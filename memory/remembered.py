@@ -116,7 +116,7 @@ def with_proofs(user: User, facts: Iterable[Fact]) -> list[Remembered]:
     """The facts in their order, each with its evidence, in two more queries however many they are."""
     facts = list(facts)
     rows = with_said(Fact.objects.filter(pk__in=[fact.pk for fact in facts], owner_id=user.pk))
-    said = dict(rows.values_list("pk", "said"))
+    said = {row.pk: vars(row)["said"] for row in rows.only("pk")}
     shown = {fact.pk: Remembered(fact, said.get(fact.pk, fact.created)) for fact in facts}
     for row in _evidence(user, list(shown)):
         shown[row["fact_id"]].proofs.append(

@@ -25,7 +25,9 @@ from threads.search_range import standing
 from threads.transcript import fold, lock_thread
 
 # Who asked longer ago asks again, or is read by whoever reads conversations for memory.
-LOOKED_BACK = 100
+LOOKED_BACK = 50
+# Of what they said after they asked so much may answer what was asked back.
+ANSWERS_MAX = 5
 
 # Words with which people ask for it, and what has such words and asks for nothing: "do you remember", 我记得.
 _ASKS = re.compile(
@@ -99,7 +101,8 @@ def _asked_for(thread: Thread, asking: int, text: str, asked_with: str) -> list[
                 "leave it."
             )
     words = set(lexical.query_tokens(text))
-    return [said[places[-1]], *(row for row in said[places[-1] + 1 :] if words & set(lexical.tokens(row.text)))]
+    asked, after = said[places[-1]], said[places[-1] + 1 :][:ANSWERS_MAX]
+    return [asked, *(row for row in after if words & set(lexical.tokens(row.text)))]
 
 
 def _said(thread: Thread, asking: int) -> list[Message]:

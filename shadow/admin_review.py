@@ -17,7 +17,6 @@ from maxclaw.text import visible
 from memory import known
 from memory.admin_reading import ShownProof, evidence_of, note_facts, read_proofs, words_of
 from memory.models import Fact
-from memory.standing import with_said
 from shadow.models import ProposalReview, ShadowFactProposal
 from threads.models import PrivateReading, Thread
 from threads.private_reading import record_reading
@@ -121,14 +120,15 @@ def read_proposal(reader: User, proposal_id: int) -> dict[str, Any]:
     )
     proofs: list[ShownProof] = read_proofs(reader, proposal.owner_id, _in_sight(proposal))
     near = known.nearest(proposal.thread, proposal.text)[:NEAREST_SHOWN] if proposal.text else []
-    there = with_said(Fact.objects.defer("embedding")).in_bulk([hit.fact_id for hit in near])
+    there = Fact.objects.defer("embedding").in_bulk([hit.fact_id for hit in near])
     facts = [there[hit.fact_id] for hit in near if hit.fact_id in there]
     replaced = proposal.replaces_fact
     note_facts(reader, {fact.pk: fact for fact in [*facts, *([replaced] if replaced else [])]}.values())
+    words = {fact.pk: fact for fact in words_of(facts)}
     return {
         "proposal": proposal,
         "proofs": proofs,
-        "near": facts,
+        "near": [words[fact.pk] for fact in facts if fact.pk in words],
         "replaced": words_of([replaced])[0] if replaced else None,
         "review": getattr(proposal, "review", None),
     }

@@ -161,6 +161,6 @@ def test_the_days_that_a_model_is_shown_are_those_of_the_persons_zone(alice, mom
     [console] = admin_reading.words_of([fact])
     [record] = [record for record in erasing.export_user(alice) if record["record"] == "fact"]
     assert {alice.local(page.said).date().isoformat(), record["said"][:10]} == {day}
-    assert console.said == page.said == moment
+    assert (console.said.isoformat(), page.said) == (day, moment)
     byhand = changing.correct(fact, changing.draft_of(fact), reason="", writer="person")
     assert remembered.with_proofs(alice, [byhand])[0].said == byhand.created > moment
