@@ -337,7 +337,7 @@ def test_nobody_who_waits_for_the_owners_facts_holds_a_conversation(alice):
     ways = [
         lambda: remember(said, "Prefers tea."),
         lambda: writing.retire(mine, reason="", writer="person"),
-        lambda: remembering.remember(context, draft),
+        lambda: remembering.remember(context, draft | {"asked_with": words}),
         lambda: steward._written(reading, context, steward.tools()["write_fact"], draft | proved),
         lambda: triage._restate(alice, imported),
         lambda: forget(going, writer="person"),
