@@ -10,7 +10,6 @@ from typing import Any
 from django.conf import settings
 from django.core.exceptions import ImproperlyConfigured
 from django.db import Error, connection
-from django.db.migrations.executor import MigrationExecutor
 from django_q.models import OrmQ, Schedule
 
 from llm import embedding
@@ -23,6 +22,7 @@ from maxclaw.heartbeat import STALE_SECONDS, newest_worker_age
 from maxclaw.preparation import (
     PreparationError,
     check_database,
+    missing_migrations,
     model_line,
     postgresql_version,
 )
@@ -103,10 +103,9 @@ def vector_extension() -> Finding:
 
 
 def migrations() -> Finding:
-    executor = MigrationExecutor(connection)
-    missing = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    missing = missing_migrations()
     if missing:
-        return Finding("migrations", FAIL, f"{len(missing)} are missing; run: python manage.py migrate")
+        return Finding("migrations", FAIL, f"{missing} are missing; run: python manage.py migrate")
     return Finding("migrations", OK, "all are applied")
 
 

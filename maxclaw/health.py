@@ -3,14 +3,14 @@
 Open to everybody, so the answers say no more than that.
 """
 
-from django.db import Error, connection
-from django.db.migrations.executor import MigrationExecutor
+from django.db import Error
 from django.http import HttpRequest, JsonResponse
 from django.urls import path
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from maxclaw.heartbeat import STALE_SECONDS, newest_worker_age
+from maxclaw.preparation import missing_migrations
 
 
 @require_safe
@@ -25,8 +25,7 @@ def live(request: HttpRequest) -> JsonResponse:
 def ready(request: HttpRequest) -> JsonResponse:
     """200 when the database answers and has every migration, else 503 with the reason."""
     try:
-        executor = MigrationExecutor(connection)
-        missing = len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
+        missing = missing_migrations()
     except Error:
         return JsonResponse({"ready": False, "reason": "the database does not answer"}, status=503)
     if missing:

@@ -11,6 +11,7 @@ from django.conf import settings
 from django.contrib.staticfiles.finders import get_finders
 from django.core.management import call_command
 from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
 from django.db.utils import OperationalError
 
 from llm.catalog import MAIN, load_catalog
@@ -59,6 +60,12 @@ def check_database() -> None:
     version = postgresql_version() // 10_000
     if version < MINIMUM_POSTGRESQL:
         raise PreparationError(f"The database is PostgreSQL {version}; MaxClaw needs {MINIMUM_POSTGRESQL} or newer.")
+
+
+def missing_migrations() -> int:
+    """How many migrations the database lacks. Raises django.db.Error when it does not answer."""
+    executor = MigrationExecutor(connection)
+    return len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
 
 
 def postgresql_version() -> int:
