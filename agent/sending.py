@@ -17,7 +17,7 @@ from threads.models import Thread
 CLIENT_KEY_MAX_CHARS = 100
 
 
-def send(user: User, channel: str, text: str, *, client_key: str, quote: dict[str, Any] | None = None) -> InboxItem:
+def send(user: User, channel: str, text: Any, *, client_key: str, quote: quoting.Quote | None = None) -> InboxItem:
     """Store the user's words for the thread's next safe point and wake whoever runs turns.
 
     `client_key` (1 to 100 characters) makes a repeated send the same send: the first one's item comes back. While a
@@ -28,28 +28,32 @@ def send(user: User, channel: str, text: str, *, client_key: str, quote: dict[st
     text = speaking.checked_text(text)
     check_key(client_key)
     with transaction.atomic():
-        thread = speaking.locked_open_thread(user, channel)
-        speaking.check_size(text if quote is None else f"{quoting.note(quote)}{text}", thread)
-        item = InboxItem(
-            thread=thread,
-            owner_id=thread.owner_id,
-            level=Level.USER,
-            text=text,
-            quote=quote,
-            client_key=client_key,
-        )
-        if thread.state == Thread.State.WAITING:
-            said = InboxItem.objects.filter(thread=thread, client_key=client_key).first()
-            if said is None and quote is not None and questions.open_questions(thread).exists():
-                raise Refused(
-                    "question-open", _("A question waits for your answer here. Answer it first, then send the quote.")
-                )
-            if said is None and questions.take_words_as_answer(thread, item):
-                return item
-        if not _insert(item):
-            return _said_before(item)
-        emit_all(thread.pk, thread.owner_id, [("queued", {"item": item_view(item)})], wake=True)
-        speaking.after_speaking(thread)
+        return store(speaking.locked_open_thread(user, channel), text, client_key, quote)
+
+
+def store(thread: Thread, text: str, client_key: str, quote: quoting.Quote | None) -> InboxItem:
+    """The same for checked words in a thread that takes words and that this transaction locked."""
+    speaking.check_size(text if quote is None else f"{quoting.note(quote)}{text}", thread)
+    item = InboxItem(
+        thread=thread,
+        owner_id=thread.owner_id,
+        level=Level.USER,
+        text=text,
+        quote=quote,
+        client_key=client_key,
+    )
+    if thread.state == Thread.State.WAITING:
+        said = InboxItem.objects.filter(thread=thread, client_key=client_key).first()
+        if said is None and quote is not None and questions.open_questions(thread).exists():
+            raise Refused(
+                "question-open", _("A question waits for your answer here. Answer it first, then send the quote.")
+            )
+        if said is None and questions.take_words_as_answer(thread, item):
+            return item
+    if not _insert(item):
+        return _said_before(item)
+    emit_all(thread.pk, thread.owner_id, [("queued", {"item": item_view(item)})], wake=True)
+    speaking.after_speaking(thread)
     return item
 
 

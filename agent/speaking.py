@@ -75,9 +75,13 @@ def locked_open_thread(user: User, channel: str) -> Thread:
 
 def _open(find: Callable[[User, str], Thread], user: User, channel: str) -> Thread:
     try:
-        thread = find(user, channel)
+        return taking_words(find(user, channel))
     except NoSuchThread:
         raise no_such_thread() from None
+
+
+def taking_words(thread: Thread) -> Thread:
+    """The thread. Raises Refused when it is put away and takes no words."""
     if thread.status != Thread.Status.ACTIVE:
         raise Refused("not-active", _("This conversation is archived. Restore it to go on."))
     return thread

@@ -12,10 +12,10 @@ from agent.models import InboxItem
 from agent.refusals import Refused
 from maxclaw import clock
 from quotes.pointers import Pointer, no_such_source, parse
-from quotes.resolving import quotable_thread, resolve
+from quotes.resolving import quotable, quotable_thread, resolve
+from threads.access import lock_own_threads
 from threads.lifecycle import check_category
 from threads.models import Thread
-from threads.transcript import ThreadGone, lock_thread
 
 
 def send(
@@ -41,17 +41,19 @@ def send(
     text = speaking.checked_text(text)
     sending.check_key(client_key)
     with transaction.atomic():
-        # Before the locks, because a repeated send is answered whatever became of the source; and after them, because
-        # the first send may have been stored while they were waited for.
-        repeated = sending.said_before(speaking.open_thread(user, channel), client_key, text, pointer.as_json())
-        if repeated is not None:
+        # Both under their row locks at once: what changed before these were had is seen.
+        locked = lock_own_threads(user, {channel, pointer.channel})
+        if channel not in locked:
+            raise speaking.no_such_thread()
+        target = speaking.taking_words(locked[channel])
+        try:
+            frozen = _accept(locked, target, pointer, confirm_text if confirmed is True else None)
+            return sending.store(target, text, client_key, frozen)
+        except Refused:
+            repeated = sending.said_before(target, client_key, text, pointer.as_json())
+            if repeated is None:
+                raise
             return repeated
-        source, target = _locked(user, channel, pointer)
-        repeated = sending.said_before(target, client_key, text, pointer.as_json())
-        if repeated is not None:
-            return repeated
-        frozen = _accept(source, target, pointer, confirm_text if confirmed is True else None)
-        return sending.send(user, channel, text, client_key=client_key, quote=frozen)
 
 
 def preview(
@@ -69,25 +71,10 @@ def preview(
     return resolve(pointer, quotable_thread(user, pointer.channel), target).preview()
 
 
-def _accept(source: Thread, target: Thread, pointer: Pointer, confirmed_sentence: Any) -> dict[str, Any]:
-    resolved = resolve(pointer, source, target)
+def _accept(locked: dict[str, Thread], target: Thread, pointer: Pointer, confirmed_sentence: Any) -> dict[str, Any]:
+    if pointer.channel not in locked:
+        raise no_such_source()
+    resolved = resolve(pointer, quotable(locked[pointer.channel]), target)
     if resolved.needs_confirm and confirmed_sentence != resolved.confirm_text:
         raise Refused("confirm-needed", resolved.confirm_text)
     return resolved.frozen(clock.now() if resolved.needs_confirm else None)
-
-
-def _locked(user: User, channel: str, pointer: Pointer) -> tuple[Thread, Thread]:
-    """Source and target under their row locks, taken in the order of their ids, as everything takes them that locks
-    several. What changed before the locks were had is seen."""
-    target = speaking.open_thread(user, channel)
-    source = quotable_thread(user, pointer.channel)
-    locked: dict[int, Thread] = {}
-    for thread_id in sorted({source.pk, target.pk}):
-        try:
-            locked[thread_id] = lock_thread(thread_id)
-        except ThreadGone:
-            raise (no_such_source() if thread_id == source.pk else speaking.no_such_thread()) from None
-    source = locked[source.pk]
-    if source.deleted is not None:
-        raise no_such_source()
-    return source, locked[target.pk]

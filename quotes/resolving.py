@@ -59,13 +59,16 @@ class Resolved:
 
 
 def quotable_thread(user: User, channel: str) -> Thread:
-    """The user's conversation with this channel, if it can be quoted. Raises Refused.
-
-    A branch of main or of a task is a conversation of its own, which the user made: it can be."""
+    """The user's conversation with this channel, if it can be quoted. Raises Refused."""
     try:
-        thread = access_thread(user, channel)
+        return quotable(access_thread(user, channel))
     except NoSuchThread:
         raise no_such_source() from None
+
+
+def quotable(thread: Thread) -> Thread:
+    """The thread. Raises Refused when its kind cannot be quoted: a branch of main or of a task is a conversation of its
+    own, which the user made, and can be."""
     if thread.kind == Thread.Kind.MAIN:
         raise Refused("not-quotable", _("The main conversation cannot be quoted: it hears of every other."))
     if thread.kind == Thread.Kind.TASK:

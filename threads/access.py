@@ -1,6 +1,7 @@
 """The only doors to conversations. The unknown and what belongs to someone else answer identically."""
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
@@ -43,12 +44,24 @@ def access_thread(user: User | AnonymousUser, channel: Any) -> Thread:
 def lock_own_thread(user: User | AnonymousUser, channel: Any) -> Thread:
     """The same under its row lock, in one statement. Raises NoSuchThread, and TransactionManagementError outside a
     transaction."""
-    if isinstance(channel, str) and _CHANNEL.fullmatch(channel) and user.is_authenticated:
-        thread = locked_rows().filter(owner_id=user.pk, deleted__isnull=True, channel=channel).first()
-        if thread is not None:
-            mark_locked(thread)
-            return thread
-    raise NoSuchThread
+    locked = lock_own_threads(user, [channel])
+    if not locked:
+        raise NoSuchThread
+    return locked[channel]
+
+
+def lock_own_threads(user: User | AnonymousUser, channels: Iterable[Any]) -> dict[str, Thread]:
+    """Those of the user's conversations that have these channels, by channel, under their row locks: one statement,
+    which takes the locks in the order of ids, as everything does that locks several. Raises TransactionManagementError
+    outside a transaction."""
+    asked = {channel for channel in channels if isinstance(channel, str) and _CHANNEL.fullmatch(channel)}
+    if not asked or not user.is_authenticated:
+        return {}
+    own = locked_rows().filter(owner_id=user.pk, deleted__isnull=True, channel__in=asked)
+    locked = {thread.channel: thread for thread in own.order_by("pk")}
+    for thread in locked.values():
+        mark_locked(thread)
+    return locked
 
 
 def access_message(user: User | AnonymousUser, message_id: Any) -> Message:

@@ -14,8 +14,10 @@ from llm.models import ModelCall, RequestHeader
 from maxclaw import clock
 from maxclaw.database_threads import in_database
 from memory.models import FactEvidence, FactUse
+from quotes import ingress
 from tests.agent.world import WAIT_SECONDS, running_world
 from tests.memory.remembered import remember
+from tests.quotes.records import at
 from tests.threads.records import exchange, thread_of
 from threads.models import Generation, Message
 from threads.signals import thread_settled
@@ -46,8 +48,9 @@ def counted():
         counter.stop()
 
 
-async def statements_of_a_turn(world, counter, thread):
-    """The statements of one turn, from sending until the runner rests; nobody else asks the database meanwhile."""
+async def statements_of_a_turn(world, counter, thread, quote=None):
+    """The statements of one turn, from sending (with what the words quote) until the runner rests; nobody else asks the
+    database meanwhile."""
     settled, loop = asyncio.Event(), asyncio.get_running_loop()
 
     def on_settled(**_signal):
@@ -56,7 +59,11 @@ async def statements_of_a_turn(world, counter, thread):
     thread_settled.connect(on_settled)
     try:
         counter.kept = []
-        await world.say(thread, WORDS)
+        if quote is None:
+            await world.say(thread, WORDS)
+        else:
+            key = f"quoting {quote['kind']}"
+            await in_database(ingress.send, thread.owner, thread.channel, WORDS, client_key=key, quote=quote)
         await asyncio.wait_for(settled.wait(), WAIT_SECONDS)
         while world.runner._driving:
             await asyncio.sleep(0.01)
@@ -80,7 +87,7 @@ def listed(statements):
 
 
 @pytest.mark.parametrize("facts", [0, 40])
-def test_a_turn_without_tools_takes_at_most_25_statements_the_first_of_a_remembered_person_too(
+def test_a_turn_without_tools_takes_at_most_25_statements_the_first_of_a_remembered_person_and_a_quote_too(
     emulator, alice, bob, facts
 ):
     for number in range(facts):
@@ -93,8 +100,12 @@ def test_a_turn_without_tools_takes_at_most_25_statements_the_first_of_a_remembe
 
     async def scenario(world, counter):
         await world.ask(await world.new_thread(bob), "Hello")  # the header is stored once for everybody
-        thread = await world.new_thread(alice)
-        return [await statements_of_a_turn(world, counter, thread) for _turn in range(2)]
+        thread, quoting = await world.new_thread(alice), await world.new_thread(alice)
+        turns = [await statements_of_a_turn(world, counter, thread) for _turn in range(2)]
+        answer = (await world.rows(thread))[-1]
+        for quote in (at(thread, answer), at(thread)):
+            turns.append(await statements_of_a_turn(world, counter, quoting, quote))
+        return turns
 
     for statements in play(emulator, scenario):
         assert 10 < len(statements) <= STATEMENTS_MAX, listed(statements)
