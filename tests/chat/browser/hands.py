@@ -11,6 +11,12 @@ def connected(page: Page) -> None:
     expect(page.locator("#connection")).to_have_attribute("data-state", "connected")
 
 
+def write(page: Page, text: str) -> None:
+    """Say something with the keyboard."""
+    page.locator("#words-box").fill(text)
+    page.keyboard.press("Enter")
+
+
 def answers(page: Page) -> Locator:
     """The answers that stand and have ended."""
     return page.locator('#timeline > .from-assistant[data-state="complete"] > .prose')
