@@ -1,27 +1,28 @@
-"""Processes that run turns like the server does and kill themselves at one named point of a turn.
+"""Servers that kill themselves at one named point of a turn.
 
-Each line on standard input is a point (a key of POINTS or one of its siblings, or "nowhere"); for each, a child is
-forked from this loaded but idle process, and says "running PID". It dies by SIGKILL, so nothing of it gets to clean up.
-It stands in for the ASGI process: the same bell, the same runner, no pages. That suffices for every point of a turn:
-a turn lives in the runner and leaves nothing but rows, pages only read these and put words into the queue, and SIGKILL
-ends either process between the same two writes. That the server itself is no different is shown at one point by a real
-one, killed in the middle of an answer (tests/test_two_servers.py). At an idle point, which the id of a thread follows,
-it stands in for the background worker.
+Each line on standard input is a JSON object; for each, a child is forked from this loaded but idle process, and says
+"running PID". `point` is a key of POINTS or one of its siblings, or "nowhere". With a `port` the child becomes the web
+server there, by uvicorn's own command line as `serve` gives it: pages, sockets, bell and runner; `later` moves its
+clock by so many seconds. With a `resting` thread's id it is the background worker that renews this one's context. It
+dies by SIGKILL, so nothing of it gets to clean up.
 """
 
-import asyncio
+import json
 import os
 import signal
 import sys
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
-import django
-
 BEFORE, AFTER = "before", "after"
+# Before the first fork, for all children. The application comes first: it sets Django up.
+LOADED_ONCE = ("maxclaw.asgi", "agent.runner", "agent.tasks", "uvicorn.main")
 
 # Point: module, function, before or after it ran, at which call.
 POINTS: dict[str, tuple[str, str, str, int]] = {
+    "before the words are stored": ("agent.sending", "send", BEFORE, 1),
+    "before the page is told that they are": ("agent.sending", "send", AFTER, 1),
     "while the thread is being taken": ("agent.taking", "take", BEFORE, 1),
     "after the thread was taken": ("agent.taking", "take", AFTER, 1),
     "before the call is recorded": ("agent.turn", "compose", BEFORE, 1),
@@ -66,8 +67,6 @@ def die() -> None:
 
 def plant(point: str) -> None:
     """Make the process die at the point."""
-    from importlib import import_module
-
     if point == FULL:
         from agent import compaction
 
@@ -98,50 +97,53 @@ def plant(point: str) -> None:
     setattr(owner, name, wrapped)
 
 
-async def run() -> None:
-    from agent.bell import Bell
-    from agent.runner import Runner
+def serve(port: int, later_seconds: float) -> None:
+    from uvicorn.main import main
 
-    await Bell.shared().start()
-    await Runner().start()
-    say_running()
-    await asyncio.Event().wait()
+    from maxclaw import clock
+    from maxclaw.supervisor import Plan, web_arguments
+
+    clock.move(later_seconds)
+    arguments = web_arguments(Plan("127.0.0.1", port))
+    main(arguments[arguments.index("uvicorn") + 1 :])
 
 
 def work(thread_id: int) -> None:
     from agent import tasks
 
-    say_running()
     tasks.compact_idle(thread_id)
-    os._exit(0)
 
 
-def say_running() -> None:
-    sys.stdout.write(f"running {os.getpid()}\n")
-    sys.stdout.flush()
+def bear() -> None:
+    """Fork a child for each line, until standard input ends."""
+    from maxclaw.processes import die_with_parent
 
-
-def serve() -> None:
-    """Fork a child for each point asked for, until standard input ends."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # a dead child leaves no entry, so that its end can be seen
-    sys.stdout.write("ready\n")
-    sys.stdout.flush()
+    say("ready")
     for line in sys.stdin:
         if os.fork() == 0:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             die_with_parent(os.getppid())
-            point, _tab, thread_id = line.strip().partition("\t")
-            if point != "nowhere":
-                plant(point)
-            if thread_id:
-                work(int(thread_id))
-            asyncio.run(run())
+            live(json.loads(line))
+            os._exit(0)
+
+
+def live(asked: dict[str, Any]) -> None:
+    say(f"running {os.getpid()}")
+    if asked["point"] != "nowhere":
+        plant(asked["point"])
+    if "resting" in asked:
+        work(asked["resting"])
+    else:
+        serve(asked["port"], asked["later"])
+
+
+def say(words: str) -> None:
+    sys.stdout.write(f"{words}\n")
+    sys.stdout.flush()
 
 
 if __name__ == "__main__":
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "maxclaw.settings")
-    django.setup()
-    import agent.runner  # noqa: F401  # loaded before the fork, once for all children
-    from maxclaw.processes import die_with_parent
-
-    serve()
+    for module in LOADED_ONCE:
+        import_module(module)
+    bear()
