@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, FilteredRelation, OuterRef, Q
 
 from agent.events import Event
 from agent.models import InboxItem
@@ -85,3 +85,11 @@ def waiting_exists() -> Exists:
 def waiting_items(thread: Thread) -> list[InboxItem]:
     """What waits for the thread's next safe point, in order."""
     return list(InboxItem.objects.filter(thread=thread, state=InboxItem.State.WAITING).order_by("id"))
+
+
+def waiting_for(thread: Thread) -> tuple[list[InboxItem], Generation | None]:
+    """The same with the live generation, which they are for, in one statement: None where nothing waits."""
+    live = FilteredRelation("thread__generations", condition=Q(thread__generations__ended__isnull=True))
+    waiting = InboxItem.objects.filter(thread=thread, state=InboxItem.State.WAITING).annotate(live=live)
+    items = list(waiting.select_related("live").order_by("id"))
+    return items, vars(items[0])["live"] if items else None

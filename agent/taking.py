@@ -10,7 +10,7 @@ from agent.events import Event, emit_all
 from agent.leases import Holding
 from agent.models import InboxItem, Level, TaskFrame
 from agent.prompts import RESUMED_NOTE
-from agent.safe_point import append_note, rows_of, waiting_items
+from agent.safe_point import append_note, rows_of, waiting_for
 from maxclaw import clock
 from threads.lifecycle import title_from
 from threads.models import Thread
@@ -57,10 +57,10 @@ def take(thread_id: int, holder: str) -> Holding | None:
         if thread.state == Thread.State.WAITING or thread.status != Thread.Status.ACTIVE or thread.deleted:
             return None
         frame = frames.topmost_suspended(thread) if look_below else None
-        items = [] if frame is not None else waiting_items(thread)
+        items, generation = ([], None) if frame is not None else waiting_for(thread)
         if frame is None and (not items or max(item.level for item in items) < STARTS_A_TURN_FROM_LEVEL):
             return None
-        generation = live_generation(thread)
+        generation = generation or live_generation(thread)
         if not thread.title and thread.kind != Thread.Kind.MAIN:
             thread.title = _title(items)
         events: list[Event] = []
