@@ -143,6 +143,13 @@ def test_words_typed_while_a_question_is_open_answer_it(open_chat, alice, emulat
     expect(page.locator(".answer-given")).to_contain_text("Green")
     expect(answers(page).last).to_have_text("As you like.")
     expect(page.locator("[data-fate]")).to_have_count(0)
+    # What the model is told of a question that the person stopped is no answer of theirs.
+    emulator.answer(emulated.tool_use("ask_user_question", {"question": "And which size?"}))
+    write(page, "Ask me more")
+    expect(page.locator(".question-card.open")).to_be_visible()
+    page.get_by_role("button", name="Stop the answer").click()
+    expect(page.locator(".question-card").last).to_contain_text("This question was not answered.")
+    expect(page.locator(".answer-given")).to_have_count(1)
 
 
 def test_words_that_are_refused_come_back(open_chat, alice, emulator, settings):
