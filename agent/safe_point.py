@@ -91,5 +91,6 @@ def waiting_for(thread: Thread) -> tuple[list[InboxItem], Generation | None]:
     """The same with the live generation, which they are for, in one statement: None where nothing waits."""
     live = FilteredRelation("thread__generations", condition=Q(thread__generations__ended__isnull=True))
     waiting = InboxItem.objects.filter(thread=thread, state=InboxItem.State.WAITING).annotate(live=live)
-    items = list(waiting.select_related("live").order_by("id"))
+    found = waiting.select_related("live").order_by("id")  # type: ignore[misc]  # unknown to the plugin
+    items: list[InboxItem] = list(found)
     return items, vars(items[0])["live"] if items else None
