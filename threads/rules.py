@@ -21,6 +21,11 @@ TRIGGERS: dict[str, Promise] = {
     "generation_ends_once": _("A generation ends once."),
     "generation_ordinals_without_gaps": _("Generations of a conversation are numbered without gaps."),
     "message_long_is_indexed": _("A long message is in the index of long messages, as it is."),
+    "messagegrams_of_every_long_message": _("No long message loses its place in that index."),
+}
+# Triggers that keep one table in step with another and refuse nothing.
+KEEPING_STEP: dict[str, Promise] = {
+    "message_leaves_its_index": _("What is in that index of an old text goes with it."),
 }
 RULES: dict[str, Promise] = {
     **TRIGGERS,

@@ -17,7 +17,7 @@ FORWARD = """
                 AND NOT EXISTS (SELECT FROM threads_messagegrams WHERE message_id = written)
         ) THEN
             RAISE EXCEPTION 'message % is long and not indexed', written
-                USING ERRCODE = 'check_violation', CONSTRAINT = 'message_long_is_indexed', TABLE = TG_TABLE_NAME;
+                USING ERRCODE = 'check_violation', CONSTRAINT = TG_NAME, TABLE = TG_TABLE_NAME;
         END IF;
         RETURN NULL;
     END
