@@ -91,7 +91,7 @@ def test_a_large_export_is_imported_whole_and_once(bring, alice, tmp_path, forma
     assert [line.partition(":")[0] for line in err.splitlines()] == [
         "FILE, conversations-000.json, entry 301",
         "FILE, conversations-001.json, entry 1 (“no messages”)",
-        f"FILE, conversations-001.json, entry {count - 300 + 2}",
+        f"FILE, conversations-001.json, entry {count - 300 + 2:,}",
     ]
     assert imported(alice) == truth
     calls = ToolCall.objects.filter(owner=alice, message__copied_from__isnull=True).select_related("result")
