@@ -14,7 +14,9 @@ def command(django_db_setup, django_db_blocker, monkeypatch):
     """Runs `manage.py` on another database of the test's server, with these arguments after it."""
 
     def run(*arguments, **database):
-        for name, value in database.items():
+        # A pool would go on with the database that it was made for.
+        options = {name: value for name, value in connection.settings_dict["OPTIONS"].items() if name != "pool"}
+        for name, value in {"OPTIONS": options, **database}.items():
             monkeypatch.setitem(connection.settings_dict, name, value)
         monkeypatch.setattr(sys, "argv", ["manage.py", *arguments])
         with django_db_blocker.unblock():

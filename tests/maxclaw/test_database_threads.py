@@ -82,7 +82,7 @@ def test_a_cancelled_caller_waits_until_its_unit_is_done():
 
 def test_the_pool_hands_out_and_takes_back_connections_and_is_closed(settings):
     options = connection.settings_dict["OPTIONS"]
-    connection.close()
+    close_all()  # the pool that tests have
     connection.settings_dict["OPTIONS"] = {**options, "pool": {"min_size": 1, "max_size": 2, "timeout": 5}}
     try:
 
