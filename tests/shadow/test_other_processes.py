@@ -18,7 +18,7 @@ from memory.fact_rows import lock_facts
 from shadow import cursors, triggers
 from shadow.models import ShadowFactProposal, ShadowRun
 from tests.agent.test_cached_prefix import check_each_extends_the_one_before
-from tests.agent.test_crashes import nursery, turn_process  # noqa: F401  # fixtures
+from tests.agent.test_crashes import child, nursery, say, web_server  # noqa: F401  # fixtures
 from tests.agent.world import database_url
 from tests.maxclaw.running import ROOT, wait_until
 from tests.shadow.playing import LONG, item, proposes
@@ -51,12 +51,12 @@ def queue_worker(emulator):
         process.wait(30)
 
 
-def said_in_another_process(turn_process, *said):  # noqa: F811
+def said_in_another_process(web_server, *said):  # noqa: F811
     """Words to conversations whose turns a process of their own runs, which is then killed."""
-    with turn_process("nowhere"):
+    with web_server() as server:
         for number, (thread, words, state) in enumerate(said):
             before = Message.objects.filter(thread=thread).count()
-            sending.send(thread.owner, thread.channel, words, client_key=f"{before}-{number}")
+            say(server, thread, words, f"{before}-{number}")
 
             def rests(thread=thread, state=state, before=before):
                 rows = Message.objects.filter(thread=thread).count()
@@ -68,17 +68,17 @@ def said_in_another_process(turn_process, *said):  # noqa: F811
 def test_a_question_follows_turns_of_processes_that_are_gone_and_words_elsewhere_end_it(
     emulator,
     alice,
-    turn_process,  # noqa: F811
+    web_server,  # noqa: F811
 ):
     cursors.initialize()
     first, second, third = (create_thread(alice) for _number in range(3))
     look = tool_use("message_history_read", {"channel": first.channel})
     emulator.answer(thinking("Two looks."), text("Looking."), look, look)
     emulator.answer(thinking("Seen."), text("Seen both."))
-    said_in_another_process(turn_process, (first, f"I prefer tea. {LONG}", "idle"))
+    said_in_another_process(web_server, (first, f"I prefer tea. {LONG}", "idle"))
     emulator.answer(thinking("Green or black?"), tool_use("ask_user_question", {"question": "Which?"}), look)
     others = [(second, LONG, "idle"), (third, f"I prefer tea. {LONG}", "idle")]
-    said_in_another_process(turn_process, (first, "Which tea is it?", "waiting"), *others)
+    said_in_another_process(web_server, (first, "Which tea is it?", "waiting"), *others)
     *earlier, _second, _third = emulator.requests(path="/v1/messages")
     check_each_extends_the_one_before(earlier)
     # The card made it due, and nobody is there who could ask.
