@@ -11,7 +11,8 @@ const PREVIEW_MAX_CHARS = 160;
 const OPEN = new Set(["pending", "running", "waiting"]);
 const ICONS = { done: "done", failed: "failed", refused: "failed", interrupted: "failed" };
 
-/** A node for one ToolView. `context`: {reusable: the card drawn before, actions: null where nothing can be done}. */
+/** A node for one ToolView. `context`: {reusable: the card drawn before, actions: {wholeText, and answer where a
+    question can be answered}}. */
 export function card(call, context) {
   return call.tool === QUESTION_TOOL ? questionCard(call, context) : toolCard(call, context);
 }
@@ -91,7 +92,7 @@ function resultOf(call, actions) {
     return [element("p", { class: "cut" }, say(OPEN.has(call.status) ? "no_result" : "never_a_result"))];
   const { text, chars, message_id } = call.result;
   const place = element("pre", { tabindex: "0", "aria-label": say("result") }, text);
-  if (chars <= [...text].length || !actions) return [place];
+  if (chars <= [...text].length) return [place];
   const said = element("span", {}, say("result_cut", { chars: number(chars) }));
   const more = element(
     "button",
@@ -151,7 +152,7 @@ export function questionIn(call) {
 
 function questionCard(call, { actions }) {
   const { question, options } = questionIn(call);
-  const open = call.status === "waiting" && actions;
+  const open = call.status === "waiting" && actions.answer;
   const node = element(
     "section",
     { class: open ? "question-card open" : "question-card", "data-call": call.id, "aria-label": say("question") },

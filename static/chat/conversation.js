@@ -220,6 +220,9 @@ export class Conversation {
     try {
       for (const event of events) {
         this.state = apply(this.state, event);
+        // The server has these words. What says so by their key comes after them, and may come late.
+        const key = event.kind === "queued" && event.body.item.key;
+        if (this.pending.some((waiting) => waiting.key === key)) this.settle(key);
         if (this.past) this.past = amend(this.past, event);
       }
     } catch (error) {

@@ -52,9 +52,10 @@ function assistantRow(message, { actions, known, folded }) {
   );
   if (message.thinking || message.state === "streaming") node.append(thinkingFold(message, known));
   node.append(answerBody(message));
+  const possible = folded ? { wholeText: actions.wholeText } : actions; // what was rewound is read, and no more
   for (const call of message.tool_calls) {
     const reusable = known?.node.querySelector(`details[data-call="${call.id}"]`);
-    node.append(card(call, { reusable, actions: folded ? null : actions }));
+    node.append(card(call, { reusable, actions: possible }));
   }
   if (message.state === "interrupted") node.append(element("p", { class: "state-line" }, say("stopped_here")));
   if (message.state !== "streaming" && message.text && !folded) {

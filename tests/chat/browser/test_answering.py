@@ -90,6 +90,20 @@ def test_words_during_an_answer_are_shown_as_queued_until_they_are_read(open_cha
     expect(page.locator("[data-fate]")).to_have_count(0)
     assert page.locator(".from-user .bubble").all_inner_texts() == ["One", "Two"]
 
+    # Words that stand in the conversation are on their way no more, however late the server says that it has them.
+    left = page.evaluate("""async () => {
+      const { Conversation } = await import("/static/chat/conversation.js");
+      const one = new Conversation("elsewhere", { send() {} }, () => {});
+      one.state = { event: 0, messages: [], queued: [], turn: null };
+      const sent = one.add("Three");
+      const item = { id: 1, key: sent.key, text: sent.text };
+      one.take({ type: "events", events: [
+        { number: 1, kind: "queued", body: { item } }, { number: 2, kind: "unqueued", body: { item: 1 } },
+      ] });
+      return [one.state.event, one.pending.length, await sent.outcome];
+    }""")
+    assert left == [2, 0, None]
+
 
 def test_a_tool_card_shows_arguments_status_and_a_bounded_result(open_chat, alice, emulator):
     thread = create_thread(alice)

@@ -217,6 +217,17 @@ def test_a_tools_result_is_bounded_shown_whole_on_asking_and_code_and_words_are_
     assert page.evaluate("navigator.clipboard.readText()") == MARKDOWN
     expect(page.locator(".code-place .k").first).to_have_text("def")
 
+    expect(page.locator("#stop")).to_be_hidden()
+    hand.message_menu(page.locator("#timeline > .from-user", has_text="long ago").last)
+    hand.choose("Go back to here")
+    fold = page.locator(".rewound")
+    hand.press(fold.locator("summary"))
+    hand.press(card.locator("summary"))
+    assert len(card.locator("pre").inner_text()) == bounded
+    hand.press(card.locator(".show-all"))
+    expect(card.locator(".show-all")).to_have_count(0)
+    assert len(card.locator("pre").inner_text()) > bounded
+
 
 def test_a_running_tool_says_how_long_it_has_run(open_chat, alice):
     from agent.models import TaskFrame, ToolCall
