@@ -1,6 +1,7 @@
 """A person's search over their own conversations: what the page and the REST API share, and the page."""
 
 from asgiref.sync import async_to_sync
+from django.conf import settings
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -41,7 +42,10 @@ def _refused(reason: str) -> Refused:
         SHORT_QUERY: _(
             "The query is too short: give at least 3 characters, or 2 in Chinese, Japanese, Korean or Thai."
         ),
-        LONG_QUERY: _("The query is too long: give at most 10,000 characters."),
+        LONG_QUERY.format(limit=settings.MESSAGE_MAX_CHARS): _(
+            "The query is too long: give at most %(limit)s characters."
+        )
+        % {"limit": f"{settings.MESSAGE_MAX_CHARS:,}"},
     }.get(reason)
     if sentence is not None:
         return Refused("bad-query", sentence)

@@ -44,13 +44,13 @@ async def search_hits(viewer: Viewer, query: str, channel: str | None = None) ->
     """Search as `memory.searching.search` does: first the messages that hold the words, then those that are near in
     meaning. Without a channel those that hold the whole query are found in every conversation, whatever tool it was
     given to or came from. Raises HistoryRefused for the same."""
-    literal, by_meaning, _asked = await found_by_both(viewer, query, channel)
+    literal, by_meaning, asked = await found_by_both(viewer, query, channel)
     if literal is None:
         literal = await in_database(literal_search_everywhere, viewer, query)
     shown = literal.hits
     hits = await in_database(_of_literal, shown)
     known = {hit.message_id for hit in hits}
-    needles = needles_of(query)
+    needles = needles_of(asked.text)
     for hit in by_meaning.hits:
         if hit.message_id not in known and not is_shown(hit, shown):
             known.add(hit.message_id)

@@ -12,6 +12,7 @@ from functools import partial
 from django.conf import settings
 
 from maxclaw.database_threads import in_database
+from maxclaw.text import head, visible
 from memory import answering, excerpts, fact_search
 from memory.fact_lines import lines_within
 from memory.fact_search import FactHit, FactsFound
@@ -21,7 +22,7 @@ from memory.merging import merged, was_cut
 from memory.query_vectors import QueryVectors
 from threads.literal_search import LiteralResult, literal_search
 from threads.literal_windows import LiteralHit
-from threads.search_terms import terms_of
+from threads.search_terms import WORDS_MAX_CHARS, terms_of
 from threads.visibility import Viewer
 
 NO_FACTS = "No facts are stored."
@@ -62,8 +63,9 @@ async def search(
     """Search one conversation (and what it was copied from), or everything that the viewer may see. `use` notes that
     facts were found, before anything is made of them. `before` is the message that asks.
 
-    Raises HistoryRefused, whose text says what to change: an empty query or one shorter than the smallest term, an
-    unknown channel or another owner's (one answer), one's own that the viewer's level forbids.
+    Raises HistoryRefused, whose text says what to change: an empty query, one shorter than the smallest term or longer
+    than a message may be, an unknown channel or another owner's (one answer), one's own that the viewer's level
+    forbids.
     """
     literal, found, asked = await found_by_both(viewer, query, channel, before)
     # After a refusal nothing more is looked for.
@@ -71,9 +73,9 @@ async def search(
     if use is not None and facts.hits:
         used = await use([hit.fact_id for hit in facts.hits])
         facts = replace(facts, hits=[hit for hit in facts.hits if hit.fact_id in used])
-    answer = await _answer(viewer, query, found, facts.hits)
+    answer = await _answer(viewer, asked.text, found, facts.hits)
     left_out: list[int] = []
-    text = result_text(query, found, facts, literal, channel, answer, left_out)
+    text = result_text(asked.text, found, facts, literal, channel, answer, left_out)
     words_left_out = 0 if literal is None else literal.left_out
     return SearchResult(
         text,
@@ -89,11 +91,11 @@ async def search(
 async def found_by_both(
     viewer: Viewer, query: str, channel: str | None, before: int | None = None
 ) -> tuple[LiteralResult | None, MeaningResult, QueryVectors]:
-    """What either part finds, the literal one only in a conversation that is named; and the query's vectors. Raises
-    HistoryRefused."""
+    """What either part finds, the literal one only in a conversation that is named; and the query's vectors, with as
+    much of the query as is compared: a longer one is found word for word. Raises HistoryRefused."""
     terms_of(query)
     searched: Reach = await in_database(reach, viewer, channel)
-    asked = QueryVectors(query, searched.category)
+    asked = QueryVectors(head(visible(query), WORDS_MAX_CHARS), searched.category)
     if channel is None:
         return None, await _by_meaning(searched, asked), asked
     by_words = in_database(partial(literal_search, viewer, channel, query, before=before))

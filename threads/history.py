@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from maxclaw.text import head, head_and_tail
+from maxclaw.text import head, head_and_tail, visible
 from threads.access import parse_message_id
 from threads.models import Generation, Message, Thread
 from threads.search_range import FROM_PEOPLE_AND_TOOLS
@@ -99,7 +99,10 @@ def _find(viewer: Viewer, channel: str | None, generation_id: int | None) -> tup
         if generation is None or (channel is not None and generation.thread.channel != channel):
             raise HistoryRefused(NOT_FOUND)
         return generation.thread, generation
-    thread = Thread.objects.filter(channel=channel or "", owner_id=viewer.owner_id, deleted__isnull=True).first()
+    # Made visible, because PostgreSQL refuses a NUL and half of a surrogate pair, which stand in no channel.
+    thread = Thread.objects.filter(
+        channel=visible(channel or ""), owner_id=viewer.owner_id, deleted__isnull=True
+    ).first()
     if thread is None:
         raise HistoryRefused(NOT_FOUND)
     return thread, None

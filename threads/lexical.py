@@ -21,12 +21,19 @@ from threads.transcript import fold
 K1 = 1.2
 B = 0.75
 
-# Scripts written without spaces between words: Han, kana, Bopomofo, Thai, Lao, Tibetan, Burmese, Khmer, Yi, Tai Le and
-# New Tai Lue, Tai Tham, Balinese, Javanese, Cham, Tai Viet.
+# Scripts written without spaces between words, whole, with their digits and signs: Han (radicals, numerals and
+# compatibility forms too), kana, Bopomofo, Yi, Tangut, Khitan, Nushu; those whose lines break by a dictionary (Thai,
+# Lao, Burmese, Khmer, Tai Le, New Tai Lue, Tai Tham, Tai Viet, Ahom) or by syllables (Tibetan, Phags-pa, Balinese,
+# Batak, Javanese, Cham, Brahmi, Grantha, Tulu-Tigalari, Dives Akuru, Makasar, Kawi, Gurung Khema); cuneiform and
+# hieroglyphs.
+# As ranges, because `re` reads them in a fraction of the time that `regex` takes for the properties of Unicode.
 SPACELESS = (
-    "\u0e01-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff\u1950-\u19df\u1a20-\u1aaf\u1b00-\u1b7f\u3005-\u3007"
-    "\u3041-\u312f\u31a0-\u31bf\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\ua000-\ua4cf\ua980-\ua9df\ua9e0-\ua9ff"
-    "\uaa00-\uaa7f\uaa80-\uaadf\uf900-\ufaff\uff66-\uff9f\U00020000-\U0003ffff"
+    "\u02ea\u02eb\u0e01-\u0eff\u0f00-\u0fff\u1000-\u109f\u1780-\u17ff\u1950-\u19ff\u1a20-\u1aaf\u1b00-\u1b7f"
+    "\u1bc0-\u1bff\u2e80-\u2fdf\u3005-\u3007\u3021-\u302d\u3031-\u303c\u3041-\u312f\u31a0-\u31bf\u31f0-\u31ff"
+    "\u32d0-\u32fe\u3300-\u3357\u3400-\u4dbf\u4e00-\u9fff\ua000-\ua4cf\ua840-\ua87f\ua980-\ua9df\ua9e0-\ua9ff"
+    "\uaa00-\uaa7f\uaa80-\uaadf\uf900-\ufaff\uff66-\uff9f\U00011000-\U0001107f\U00011300-\U000113ff"
+    "\U000116d0-\U0001174f\U00011900-\U0001195f\U00011ee0-\U00011f5f\U00012000-\U0001467f\U00016100-\U0001613f"
+    "\U00016fe0-\U00018dff\U0001aff0-\U0001b2ff\U0001f200\U00020000-\U0003ffff"
 )
 _TOKEN = re.compile(f"[{SPACELESS}]+|[^\\W_{SPACELESS}]+(?:['’][^\\W_{SPACELESS}]+)*")
 _SPACELESS_SIGN = re.compile(f"[{SPACELESS}]")

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 import regex
+from django.conf import settings
 
 from maxclaw.text import visible
 from threads.history import HistoryRefused
@@ -11,7 +12,9 @@ from threads.transcript import fold
 
 WORD_MIN_CHARS = 3
 WORD_MIN_CHARS_SPACELESS = 2
-QUERY_MAX_CHARS = 10_000
+# A longer query, up to the length of a message, is looked for as it stands alone, and no more of it is compared by
+# meaning.
+WORDS_MAX_CHARS = 10_000
 MAX_NEEDLES = 40
 QUOTES = "\"'`“”„‘’‚«»‹›「」『』《》"
 
@@ -22,6 +25,11 @@ PUNCTUATION = QUOTES + ".,;:!?…()[]{}<>，。；：！？（）【】、"
 _PLAIN = regex.compile(r"[\p{L}\p{M}\p{N}]+(?:['’][\p{L}\p{M}\p{N}]+)*|[\p{L}\p{M}'’]+(?:-[\p{L}\p{M}'’]+){1,2}")
 # A syllable of Hangul is a sign that says as much as two letters do, although Korean has spaces.
 _HANGUL = regex.compile(r"\p{Hangul}")
+# Punctuation, numbers in circles and the like of texts in Han and kana.
+_EAST_ASIAN_SIGN = regex.compile(
+    "[—…‥·‘’“”\u2ff0-\u303f\u3190-\u319f\u31c0-\u31ef\u3200-\u33ff\u4dc0-\u4dff\ufe10-\ufe1f\ufe30-\ufe6f\uff01-\uff65"
+    "\uffe0-\uffe6\U0001f200-\U0001f2ff]"
+)
 _PICTURE = regex.compile(r"\p{Extended_Pictographic}(?<!\p{ASCII})")
 
 EMPTY_QUERY = "The query is empty: say what to search for."
@@ -29,7 +37,7 @@ SHORT_QUERY = (
     f"The query is too short: give at least {WORD_MIN_CHARS} characters, or {WORD_MIN_CHARS_SPACELESS} in a script "
     "that writes without spaces or in Korean."
 )
-LONG_QUERY = f"The query is too long: give at most {QUERY_MAX_CHARS:,} characters."
+LONG_QUERY = "The query is too long: give at most {limit:,} characters, as many as a message may have."
 
 
 @dataclass(frozen=True)
@@ -50,15 +58,17 @@ class Terms:
 
 
 def terms_of(query: str) -> Terms:
-    """The terms of a query. Raises HistoryRefused, with what to change, for one that asks for nothing."""
+    """The terms of a query: of one over WORDS_MAX_CHARS none but itself. Raises HistoryRefused, with what to change,
+    for one that asks for nothing or is longer than a message may be."""
     query = visible(query)
     if not query.strip():
         raise HistoryRefused(EMPTY_QUERY)
-    if len(query) > QUERY_MAX_CHARS:
-        raise HistoryRefused(LONG_QUERY)
+    if len(query) > settings.MESSAGE_MAX_CHARS:
+        raise HistoryRefused(LONG_QUERY.format(limit=settings.MESSAGE_MAX_CHARS))
     bare = query.strip()
     variants = [variant for variant in (query, bare, bare.strip(QUOTES)) if _is_term(variant)]
-    words = [word for part in bare.split() if _is_term(word := part.strip(QUOTES))]
+    parts = bare.split() if len(query) <= WORDS_MAX_CHARS else []
+    words = [word for part in parts if _is_term(word := part.strip(QUOTES))]
     if not variants:
         raise HistoryRefused(SHORT_QUERY)
     folded = list(dict.fromkeys(map(fold, words)))
@@ -71,7 +81,7 @@ def terms_of(query: str) -> Terms:
         forms=forms,
         needles=_needles([word for word in telling if word not in compounds], compounds),
         compounds=tuple(compounds),
-        is_one_word=len(bare.split()) == 1 and is_spaceless(bare),
+        is_one_word=len(parts) == 1 and is_spaceless(bare),
     )
 
 
@@ -88,7 +98,8 @@ def _is_term(text: str) -> bool:
         return True
     if _HANGUL.search(text):
         return len(fold(text)) >= WORD_MIN_CHARS_SPACELESS
-    return len(text) >= WORD_MIN_CHARS_SPACELESS and is_spaceless(text)
+    is_dense = is_spaceless(text) or _EAST_ASIAN_SIGN.search(text) is not None
+    return len(text) >= WORD_MIN_CHARS_SPACELESS and is_dense and bool(text.strip())
 
 
 def _needles(plain: list[str], compounds: list[str]) -> tuple[str, ...]:

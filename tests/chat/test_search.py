@@ -138,10 +138,11 @@ def test_anothers_channel_is_answered_like_an_unknown_one(api, client, alice, bo
         ({}, "Say what to search for."),
         ({"q": "   "}, "Say what to search for."),
         ({"q": "a"}, "The query is too short"),
-        ({"q": "word " * 3_000}, "The query is too long"),
+        ({"q": "word " * 201}, "The query is too long: give at most 1,000 characters."),
     ],
 )
-def test_a_query_that_asks_for_nothing_is_refused_with_a_sentence(api, query, sentence):
+def test_a_query_that_asks_for_nothing_is_refused_with_a_sentence(api, settings, query, sentence):
+    settings.MESSAGE_MAX_CHARS = 1_000
     answer = api.get("/api/search/", query)
     assert answer.status_code == 400
     assert answer.json()["code"] == "bad-query" and answer.json()["reason"].startswith(sentence)

@@ -292,3 +292,27 @@ def test_a_search_costs_a_fixed_number_of_queries(alice, django_assert_max_num_q
     by_model = compared(["bicycle"], reach.model, reach.category)
     with django_assert_max_num_queries(6):
         assert len(meaning_search(reach, "bicycle", by_model).hits) > 20
+
+
+@by_several_threads
+def test_a_piece_as_long_as_a_message_is_found_word_for_word_in_a_bounded_result(alice):
+    thread = thread_of(alice)
+    words = "".join(f"entry {number:06} of the log\n" for number in range(6_000))
+    call_tool(thread)
+    row = give_result(thread, text=f"begin\n{words}end\n")
+    assert len(words) == 144_000
+    result = search(Viewer.of_thread(thread), words, thread.channel)
+    assert [hit.message_id for hit in result.literal] == [row.pk]
+    assert len(result.text) <= SEARCH_RESULT_MAX_CHARS
+    assert "entry 000100" not in result.text, "the query is not told back"
+    with pytest.raises(HistoryRefused, match="at most 200,000 characters"):
+        search(Viewer.of_thread(thread), words + "x" * 56_001, thread.channel)
+
+
+@by_several_threads
+@pytest.mark.parametrize("query", ["a\x00b", "half of a pair \ud83d", "\ud800\udfff and \x00"])
+def test_what_no_database_takes_is_found_nowhere(alice, query):
+    thread = thread_of(alice)
+    say(thread, "user", "words")
+    for channel in (thread.channel, None):
+        assert search(Viewer.of_thread(thread), query, channel).literal == []

@@ -128,14 +128,16 @@ def test_the_unknown_and_another_owners_channel_answer_identically(alice, bob):
     thread, foreign = thread_of(alice), thread_of(bob)
     say(foreign, "user", "needle")
     answers = set()
-    for channel in (foreign.channel, "nosuchthread", "", "x" * 500):
+    for channel in (foreign.channel, "nosuchthread", "", "x" * 500, "\x00", "\ud800"):
         with pytest.raises(HistoryRefused) as caught:
             literal_search(Viewer.of_thread(thread), channel, "needle")
         answers.add(str(caught.value))
     assert len(answers) == 1
 
 
-@pytest.mark.parametrize("query", ["", "  \n", "ab", "中", "가", "ᄀ\u1161", '"', "a b", "%", "x" * 10_001])
+@pytest.mark.parametrize(
+    "query", ["", "  \n", "ab", "中", "가", "ᄀ\u1161", '"', "a b", "%", "\u3000\u3000", "x" * 200_001]
+)
 def test_a_query_that_asks_for_nothing_is_refused_with_what_to_change(thread, query):
     if query == "a b":
         assert search(thread, query).hits == []
