@@ -3,12 +3,15 @@
 Ten numbered sections; `summary_check.py` says what of them is accepted.
 """
 
+import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 from maxclaw.text import head
 from threads.models import Message
+from threads.transcript import string_leaves
 
 TITLES = (
     "The request",
@@ -26,6 +29,7 @@ REQUEST, STANDING, QUESTIONS, NEXT_STEP = 1, 2, 8, 9
 NOTHING = "None."
 WITHDRAWN = "Withdrawn:"
 LINE_MAX_CHARS = 400
+ARGUMENT_MAX_CHARS = 200
 RULE_MADE_LINES = 12
 # Of a section that rules carry on, so that no number of generations outgrows a context.
 RULE_MADE_SECTION_MAX_CHARS = 4_000
@@ -169,7 +173,7 @@ def by_rule(rows: Sequence[Message], earlier: str = "") -> Summary:
         2: [f'- "{found.text}" (m:{found.message_id})' for found in standing],
         4: [_line(row) for row in answers[-2:]],
         7: [_line(row) for row in failed[-RULE_MADE_LINES:]],
-        10: [_line(row) for row in [row for row in rows if '"tool_use"' in (row.wire or "")][:RULE_MADE_LINES]],
+        10: [f"- {_calls(row)} (m:{row.pk})" for row in [row for row in rows if _calls(row)][:RULE_MADE_LINES]],
     }
     parts = []
     for number, title in enumerate(TITLES, 1):
@@ -213,7 +217,20 @@ def _line(row: Message) -> str:
 
 
 def _one_line(row: Message) -> str:
-    return _flat(row.text) or ("(tool call)" if row.role == Message.Role.ASSISTANT else "(no text)")
+    return _flat(row.text) or (_calls(row) or "(tool call)" if row.role == Message.Role.ASSISTANT else "(no text)")
+
+
+def _calls(row: Message) -> str:
+    """The tools that a row calls, each with the first string among its arguments: what it reached, most often."""
+    if row.wire is None or '"tool_use"' not in row.wire:
+        return ""
+    calls = [block for block in json.loads(row.wire) if block.get("type") == "tool_use"]
+    return head("; ".join(map(_call, calls)), LINE_MAX_CHARS)
+
+
+def _call(block: dict[str, Any]) -> str:
+    argument = head(_flat(next(string_leaves(block.get("input")), "")), ARGUMENT_MAX_CHARS)
+    return f"{block.get('name')}: {argument}" if argument else f"{block.get('name')}"
 
 
 def _flat(text: str) -> str:

@@ -14,7 +14,8 @@ from threads.search_range import Range
 from threads.transcript import fold
 from threads.visibility import Viewer
 
-_LATIN = re.compile("[a-z0-9]")
+# Two neighbours in one word.
+_WITHIN = re.compile("[a-z0-9]{2}")
 
 
 class ThreadRecord:
@@ -34,7 +35,8 @@ class ThreadRecord:
         to a question card is the result of a call, and the user's words all the same."""
         answered = Q(answers_call__tool=QUESTION_TOOL, answers_call__status=ToolCall.Status.DONE)
         rows = self._range.standing_rows().filter(Q(role=Message.Role.USER) | answered)
-        return _ids(_holding(rows, words).extra(where=["search_text ~ %s"], params=[_whole_words(words)]))
+        texts = _holding(rows, words).order_by("pk").values_list("pk", "search_text")
+        return [pk for pk, text in texts.iterator() if _holds_whole(text, words)]
 
     def said(self, words: str) -> list[int]:
         """Ids of rows that hold folded words, or of those that quote them. Within a transaction."""
@@ -57,12 +59,17 @@ def _holding(rows: QuerySet[Message], words: str) -> QuerySet[Message]:
     return rows.extra(where=["strpos(search_text, %s) > 0"], params=[words])
 
 
-def _whole_words(words: str) -> str:
-    """A pattern of PostgreSQL's for words that do not begin or end within others: who wrote "know" did not write
-    "no"."""
-    literal = re.sub(r"([^\w\s]|_)", r"\\\1", words)
-    before, after = (r"(?<![a-z0-9])", r"(?![a-z0-9])")
-    return f"{before if _LATIN.match(words[:1]) else ''}{literal}{after if _LATIN.match(words[-1:]) else ''}"
+def _holds_whole(text: str, words: str) -> bool:
+    """Whether a text holds words that neither begin nor end within others there: who wrote "know" did not write "no".
+    Not by a pattern, which takes seconds to be made of a long quotation."""
+    place = text.find(words)
+    while place >= 0:
+        end = place + len(words)
+        before, after = text[max(place - 1, 0) : place + 1], text[end - 1 : end + 1]
+        if not _WITHIN.fullmatch(before) and not _WITHIN.fullmatch(after):
+            return True
+        place = text.find(words, place + 1)
+    return False
 
 
 def _ids(rows: QuerySet[Message]) -> list[int]:

@@ -1,5 +1,7 @@
 """A summary must have its ten sections and may not invent: ids and quotations that cannot be found are removed."""
 
+import json
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -210,6 +212,31 @@ def test_a_summary_by_rule_has_all_sections_and_quotes_only_the_user():
     assert summary.missing_sections(made.text) == []
     assert made.standing == [Standing("Never push to main.", 1)]
     assert "It is fixed." in made.text
+
+
+def test_a_summary_by_rule_names_what_each_call_reached():
+    calls = [
+        {
+            "type": "tool_use",
+            "id": "t1",
+            "name": "run",
+            "input": {"timeout": 9, "command": "ssh -i ~/.ssh/key\n root@h"},
+        },
+        {"type": "tool_use", "id": "t2", "name": "look", "input": {"paths": [{"at": "C:\\Users"}], "also": "x" * 900}},
+        {"type": "tool_use", "id": "t3", "name": "clock", "input": {}},
+    ]
+    rows = [
+        row(1, "assistant", "", json.dumps(calls)),
+        row(2, "assistant", "I look there.", json.dumps([{"type": "text", "text": "I look there."}, calls[1]])),
+        row(3, "assistant", "", json.dumps([calls[0] | {"input": {"command": "y" * 5_000}}] * 9)),
+    ]
+    reached = summary.sections_in(summary.by_rule(rows).text)[10].splitlines()
+    assert reached[:2] == [
+        "- run: ssh -i ~/.ssh/key root@h; look: C:\\Users; clock (m:1)",
+        "- look: C:\\Users (m:2)",
+    ]
+    assert reached[2].startswith("- run: yyy") and len(reached[2]) < summary.LINE_MAX_CHARS + 20
+    assert "m:1 assistant: run: ssh -i ~/.ssh/key root@h; look" in summary.index(rows)
 
 
 @given(st.lists(st.tuples(st.sampled_from(["user", "assistant", "tool", "event"]), st.text(max_size=200)), max_size=12))

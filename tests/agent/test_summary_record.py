@@ -1,5 +1,7 @@
 """What a summary may cite and quote: the conversation's rows, and what it was copied from, up to that point."""
 
+import time
+
 import pytest
 from django.db import connection, transaction
 
@@ -104,3 +106,14 @@ def test_a_word_of_the_users_is_a_whole_one_with_any_signs_around_it(alice):
         assert (
             words not in checked(thread, s3=f"- The user said “{words}”").text.partition("4. ")[0].rpartition("3. ")[2]
         )
+
+
+def test_a_long_quotation_is_found_at_once_where_it_is_whole(alice):
+    thread = thread_of(alice)
+    words = "the oak and the elm " * 900 + "end"
+    row, _answer = exchange(thread, f"x{words} | {words}")
+    record = ThreadRecord(thread, live(thread))
+    began = time.monotonic()
+    assert record.said_by_user(words) == [row.pk]
+    assert record.said_by_user(words[:-1]) == []
+    assert time.monotonic() - began < 2
