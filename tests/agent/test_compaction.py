@@ -109,6 +109,49 @@ def test_words_sent_while_it_runs_enter_the_new_generation_once_and_in_order(
     assert not InboxItem.objects.filter(state="waiting").exists()
 
 
+def test_stopped_while_words_wait_it_leaves_the_old_generation_whole_and_runs_at_the_next_boundary(
+    emulator, alice, small_budget, roomy_messages
+):
+    emulator.answer(text(summary_text()), match=ASKED, hold="summary")
+    emulator.answer(text(summary_text()), match=ASKED)
+    emulator.answer(text("Yes."))
+    emulator.answer(text("Yes, yes."), hold="turn")
+
+    async def scenario(world):
+        thread = await world.new_thread(alice)
+        await world.say(thread, LONG)
+        await world.held()
+        await world.say(thread, "One")
+        await world.say(thread, "Two")
+        await world.stop(thread, await world.running_frame(thread))
+        await world.until(lambda: Message.objects.filter(thread=thread, text="Two").exists())
+        await world.held()
+        while_it_goes_on = await in_database(generations, thread), await in_database(verify_thread, thread)
+        emulator.release("turn")
+        emulator.release("summary")
+        await world.rest(thread)
+        return thread, while_it_goes_on
+
+    thread, ((old,), report) = play(emulator, scenario)
+    assert (old.ended, old.summary) == (None, "")
+    assert report.calls == report.proved
+    first, second = generations(thread)
+    assert (first.pk, first.end_reason, second.ended) == (old.pk, "threshold", None)
+    rows = Message.objects.filter(thread=thread, wire__isnull=False).order_by("id")
+    assert [row.text for row in rows] == [LONG, "Yes.", "One", "Two", "Yes, yes."]
+    assert {row.generation_id for row in rows} == {old.pk}
+    assert not InboxItem.objects.filter(state="waiting").exists()
+    frames = list(TaskFrame.objects.filter(thread=thread).order_by("id").values_list("source", "end_reason"))
+    assert frames == [
+        ("user", "answered"),
+        ("compaction/threshold", "stopped"),
+        ("user", "answered"),
+        ("compaction/threshold", "answered"),
+    ]
+    report = verify_thread(thread)
+    assert report.calls == report.proved == 2
+
+
 def test_a_summary_that_lacks_a_section_is_asked_for_once_more(emulator, alice, small_budget, roomy_messages):
     emulator.answer(text("1. The request\nOnly this."), match=ASKED)
     emulator.answer(text(summary_text()), match=ASKED)

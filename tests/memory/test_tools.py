@@ -68,8 +68,11 @@ def test_the_model_finds_again_what_left_its_context_and_gets_a_bounded_result(e
         return emulator_requests
 
     since = play(emulator, scenario)
-    first, second = (json.dumps(body["messages"], ensure_ascii=False) for body in emulator.bodies()[since:])
-    assert "connected to alpha as deploy" not in first and "deploy_key" not in first
+    first, second = (json.dumps(body, ensure_ascii=False) for body in emulator.bodies()[since:])
+    for words in ("filler", "connected to alpha as deploy", "deploy_key", "alpha.example.net", "systemctl", "Tools"):
+        assert words not in first, words
+    assert len(first) < 30_000, "of which the tools' descriptions take most"
+    assert len(json.dumps(json.loads(first)["messages"])) < 6_000
     assert "connected to alpha as deploy" in second and "deploy_key" in second
     result = ToolCall.objects.get(tool="search_memory").result
     assert len(result.text) <= SEARCH_RESULT_MAX_CHARS
