@@ -272,7 +272,7 @@ def test_cancelling_in_the_browser_keeps_what_is_there(server, alice, open_tab, 
     work = run_in_background(ImportJob.objects.get())
     try:
         expect(page.get_by_text("Importing…")).to_be_visible()
-        page.get_by_role("button", name="Cancel").press("Enter")
+        page.get_by_role("button", name="Cancel").click()
         expect(page.get_by_text("Stopping…")).to_be_visible()
     finally:
         go_on.set()
@@ -282,6 +282,14 @@ def test_cancelling_in_the_browser_keeps_what_is_there(server, alice, open_tab, 
     assert titles >= {f"Talk {number}" for number in range(5)} and len(titles) <= 6
     for thread in Thread.objects.filter(kind="web", title__in=titles):
         assert Message.objects.filter(thread=thread, text__startswith="Welcome").exists()
+    assert stored_files() == []
+
+    page = open_tab(server, alice, **PHONE).page
+    page.goto(f"{server.url}/import/")
+    page.locator("#id_file").set_input_files(file)
+    page.get_by_role("button", name="Import", exact=True).tap()
+    page.get_by_role("button", name="Cancel").tap()
+    expect(page.get_by_text("Cancelled.")).to_have_count(2)
     assert stored_files() == []
 
 

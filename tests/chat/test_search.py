@@ -8,7 +8,9 @@ from rest_framework.test import APIClient
 
 from llm.emulator import client as emulated
 from memory import embedding_work, hits
+from tests.browser import PHONE
 from tests.chat.records import say
+from tests.hands import Hand
 from tests.threads.records import call_tool, give_result
 from tests.threads.test_literal_search import many
 from threads.lifecycle import create_thread
@@ -202,20 +204,29 @@ def test_the_page_speaks_chinese(client, alice, boats):
 
 
 @pytest.mark.browser
-def test_from_the_sidebar_to_a_hit(server, alice, boats, open_tab):
+def test_from_the_sidebar_to_a_hit_by_mouse_keyboard_and_touch(server, alice, boats, open_tab):
     message = say(boats, "The zlorpification of the mast took all day.")
-    page = open_tab(server, alice).page
-    page.goto(server.url)
-    page.locator("#search").fill("zlorpification")
-    expect(page.get_by_text("No title contains “zlorpification”.")).to_be_visible()
-    page.get_by_role("link", name="Search in all messages for “zlorpification”").click()
-    expect(page).to_have_url(f"{server.url}/search/?q=zlorpification")
-    page.go_back()
-    page.locator("#search").fill("zlorpification")
-    page.keyboard.press("Enter")
-    page.get_by_role("link", name="Boats").click()
-    expect(page).to_have_url(f"{server.url}/c/{boats.channel}/#m{message.pk}")
-    expect(page.locator(f'[data-message="{message.pk}"]')).to_contain_text("zlorpification")
+    for how, size in (("mouse", {}), ("keyboard", {}), ("touch", PHONE), ("keyboard", PHONE)):
+        page = open_tab(server, alice, **size).page
+        hand = Hand(page, how)
+        page.goto(server.url)
+        if size:
+            hand.press(page.get_by_role("button", name="Show the conversations"))
+        hand.write("#search", "zlorpification")
+        expect(page.get_by_text("No title contains “zlorpification”.")).to_be_visible()
+        if how == "keyboard" and not size:
+            page.keyboard.press("Enter")
+        else:
+            hand.press(page.get_by_role("link", name="Search in all messages for “zlorpification”"))
+        expect(page).to_have_url(f"{server.url}/search/?q=zlorpification")
+        hand.skip()
+        hand.write("[name=q]", "mast zlorpification")
+        hand.press(page.get_by_role("button", name="Search"))
+        expect(page).to_have_url(f"{server.url}/search/?q=mast+zlorpification")
+        hand.press(page.get_by_role("link", name="Search only this conversation"))
+        hand.press(page.get_by_role("link", name="Boats"))
+        expect(page).to_have_url(f"{server.url}/c/{boats.channel}/#m{message.pk}")
+        expect(page.locator(f'[data-message="{message.pk}"]')).to_contain_text("zlorpification")
 
 
 @pytest.mark.browser

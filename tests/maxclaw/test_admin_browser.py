@@ -46,16 +46,21 @@ def test_charts_are_drawn(server, thread, staff, open_tab):  # noqa: F811
         assert colours > 20, "the chart is blank"
 
 
-def test_private_text_is_read_with_the_keyboard_alone(server, thread, staff, open_tab):  # noqa: F811
+def test_private_text_is_read_by_mouse_keyboard_and_touch(server, thread, staff, open_tab):  # noqa: F811
+    address = server.url + reverse("admin:threads_message_change", args=[Message.objects.earliest("pk").pk])
     before = PrivateReading.objects.count()
-    page = open_tab(server, staff, **DESKTOP).page
-    page.goto(server.url + reverse("admin:threads_message_change", args=[Message.objects.earliest("pk").pk]))
-    button = page.get_by_role("button", name="Read the private text")
-    Hand(page, "keyboard").reach(button)
-    page.keyboard.press("Enter")
-    expect(page.locator(".console-text").first).to_contain_text(SECRET)
+    for count, (how, size) in enumerate((*HANDS.items(), ("keyboard", PHONE)), start=1):
+        page = open_tab(server, staff, **size).page
+        page.goto(address)
+        hand = Hand(page, how)
+        hand.skip()
+        hand.press(page.get_by_role("button", name="Read the private text"))
+        expect(page.locator(".console-text").first).to_contain_text(SECRET)
+        assert PrivateReading.objects.count() == before + count
+        hand.press(page.locator("#content").get_by_role("link", name="Back"))
+        expect(page).to_have_url(address)
+    page.go_back()
     assert_accessible(page)
-    assert PrivateReading.objects.count() == before + 1
 
 
 def test_the_sidebar_and_the_user_menu_open_with_the_keyboard(server, staff, open_tab):  # noqa: F811
