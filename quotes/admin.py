@@ -109,7 +109,7 @@ class GivenQuoteAdmin(PrivateTextAdmin, BigTableAdmin):
         if row.source_thread_id is None:
             return f"{row.quote_channel} · {place}"
         return format_html(
-            '<a href="{}">{}</a> · {}',
+            '<span><a href="{}">{}</a> · {}</span>',
             reverse(f"{self.admin_site.name}:threads_thread_change", args=[row.source_thread_id]),
             row.quote_channel,
             place,
