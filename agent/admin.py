@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import TabularInline
 
 from accounts.models import User
-from agent import health
+from agent import frames, health
 from agent.models import ImportedConversation, ImportJob, InboxItem, OverflowEvent, TaskFrame, ToolCall, TurnEvent
 from llm import budgets
 from llm.models import ModelCall
@@ -29,6 +29,13 @@ from threads.models import PrivateReading
 HEALTH_PERMISSIONS = ("threads.view_thread", "django_q.view_ormq")
 BUDGET_ROWS = 50
 What = PrivateReading.What
+TASK = "task/"
+SOURCES = {
+    "user": _("the user"),
+    frames.RENEWAL_AT_THRESHOLD: _("renewal: context full"),
+    frames.RENEWAL_ASKED: _("renewal: asked for"),
+    frames.RENEWAL_TO_FORGET: _("renewal: to forget"),
+}
 
 
 class TurnRowAdmin(PrivateTextAdmin, BigTableAdmin):
@@ -37,6 +44,17 @@ class TurnRowAdmin(PrivateTextAdmin, BigTableAdmin):
     list_select_related = ("thread", "owner")
     search_fields = ("=id", "thread__channel", "owner__username")
     linked_lookups = ("thread__id__exact",)
+    readonly_fields = ("source_name",)
+
+    def get_fields(self, request: HttpRequest, obj: Any = None) -> list[str]:
+        return ["source_name" if name == "source" else name for name in super().get_fields(request, obj)]
+
+    @admin.display(description=_("source"))
+    def source_name(self, row: Any) -> str:
+        """Where a row comes from, in words."""
+        if row.source.startswith(TASK):
+            return gettext("task given by %(channel)s") % {"channel": row.source.removeprefix(TASK)}
+        return str(SOURCES.get(row.source, row.source))
 
 
 class ToolCallInline(TabularInline):
@@ -60,8 +78,8 @@ class ToolCallInline(TabularInline):
 class InboxItemAdmin(TurnRowAdmin):
     private_fields = ("text", "quote")
     what = What.INBOX_ITEM
-    list_display = ("id", "thread", "owner", "level", "source", "state", "created")
-    list_filter = ("state", "level", "source")
+    list_display = ("id", "thread", "owner", "level", "source_name", "state", "created")
+    list_filter = ("state", "level")
 
 
 @admin.register(TaskFrame)
@@ -110,8 +128,7 @@ class ToolCallAdmin(TurnRowAdmin):
 class OverflowEventAdmin(TurnRowAdmin):
     private_fields = ("diagnosis",)
     what = What.OVERFLOW
-    list_display = ("id", "thread", "owner", "source", "before_tokens", "after_tokens", "created")
-    list_filter = ("source",)
+    list_display = ("id", "thread", "owner", "source_name", "before_tokens", "after_tokens", "created")
 
 
 @admin.register(TurnEvent)

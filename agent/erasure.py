@@ -11,6 +11,7 @@ from accounts import erasing
 from accounts.models import User
 from agent import import_jobs
 from agent.models import ImportedConversation, ImportJob, InboxItem, OverflowEvent, TaskFrame, ToolCall, TurnEvent
+from maxclaw.sentences import read
 from threads.models import Thread
 
 # Rows before what they refer to.
@@ -71,11 +72,16 @@ def export(user: User) -> Iterator[dict[str, Any]]:
             "record": "import",
             "file_name": job.file_name,
             "state": job.state,
-            "report": job.report,
-            "problem": job.problem,
+            "report": _as_read(job.report),
+            "problem": str(read(job.problem)),
             "created": job.created.isoformat(),
             "finished": job.finished and job.finished.isoformat(),
         }
+
+
+def _as_read(report: dict[str, Any]) -> dict[str, Any]:
+    problems = [[str(read(where)), str(read(why)), source] for where, why, source in report.get("problems", [])]
+    return {**report, "problems": problems}
 
 
 def erase_thread(thread: Thread) -> None:

@@ -9,14 +9,14 @@ import re
 import struct
 import zipfile
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import IO, Any
 
-from django.utils.translation import gettext as _
-
 from agent.import_history import Damaged
 from agent.json_scan import ElementState, JsonScan
+from maxclaw.sentences import Sentence, Told
+from maxclaw.sentences import sentence as _
 
 CONVERSATION_MAX_BYTES = 64 * 1024 * 1024
 UNPACKED_MAX_BYTES = 8 * 1024 * 1024 * 1024
@@ -35,7 +35,7 @@ EMPTY_ZIP_SIGN = b"PK\x05\x06"
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 
-class NoExport(Exception):
+class NoExport(Told):
     """The file as a whole cannot be imported. The text is a sentence that says why and what to do."""
 
 
@@ -46,7 +46,7 @@ class Entry:
     file: str
     number: int
     value: Any = None
-    trouble: str = ""
+    trouble: Sentence | None = None
 
     @property
     def conversations(self) -> list[dict[str, Any]]:
@@ -126,7 +126,7 @@ class Export:
             if broken_before and element.raw and not element.raw.startswith(b"{"):
                 continue  # more of the same broken element, which a bracket in its words split
             number += 1
-            value, trouble = None, _TROUBLES[element.state]()
+            value, trouble = None, _TROUBLES.get(element.state)
             if not trouble:
                 value, trouble = _parsed(element.raw)
             if trouble and recoveries < RECOVERIES_MAX and scan.recover(element):
@@ -136,10 +136,10 @@ class Export:
             yield Entry(name, number, value, trouble)
 
 
-def _parsed(raw: bytes) -> tuple[Any, str]:
+def _parsed(raw: bytes) -> tuple[Any, Sentence | None]:
     """(value, what is wrong)."""
     try:
-        return json.loads(raw.decode("utf-8-sig")), ""
+        return json.loads(raw.decode("utf-8-sig")), None
     except UnicodeDecodeError:
         return None, _("It is not UTF-8 text.")
     except json.JSONDecodeError as error:
@@ -150,11 +150,10 @@ def _parsed(raw: bytes) -> tuple[Any, str]:
         return None, _("It is JSON that nobody can read.")
 
 
-_TROUBLES: dict[ElementState, Callable[[], str]] = {
-    ElementState.WHOLE: lambda: "",
-    ElementState.TOO_LARGE: lambda: _("It is larger than %(limit)s MB.") % {"limit": CONVERSATION_MAX_BYTES // 1024**2},
-    ElementState.CUT_SHORT: lambda: _("The file ends in the middle of it."),
-    ElementState.LIST_CUT_SHORT: lambda: _("The file ends here although its list goes on: it was cut short."),
+_TROUBLES = {
+    ElementState.TOO_LARGE: _("It is larger than %(limit)s MB.") % {"limit": CONVERSATION_MAX_BYTES // 1024**2},
+    ElementState.CUT_SHORT: _("The file ends in the middle of it."),
+    ElementState.LIST_CUT_SHORT: _("The file ends here although its list goes on: it was cut short."),
 }
 
 
@@ -190,7 +189,7 @@ def _opened(file: IO[bytes]) -> tuple[zipfile.ZipFile, list[zipfile.ZipInfo]]:
     return archive, sorted(members, key=lambda member: member.filename)
 
 
-def _too_large() -> str:
+def _too_large() -> Sentence:
     return _("The conversations are larger than %(limit)s GB. Import them in parts.") % {
         "limit": UNPACKED_MAX_BYTES // 1024**3
     }

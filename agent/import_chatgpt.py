@@ -18,8 +18,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from django.utils.translation import gettext as _
-
 from agent.import_history import (
     Call,
     Damaged,
@@ -36,6 +34,7 @@ from agent.import_history import (
     words,
 )
 from agent.import_tree import walk
+from maxclaw.sentences import sentence as _
 from threads.models import Message
 
 FORMAT = "chatgpt"
@@ -100,7 +99,7 @@ def _read_mapping(
         try:
             found = _read_message(node.get("message"))
         except Damaged as damage:
-            history.damaged.append(_("Message %(id)s: %(why)s") % {"id": node_id, "why": damage})
+            history.damaged.append(_("Message %(id)s: %(why)s") % {"id": node_id, "why": damage.sentence})
         else:
             if found is not None:
                 said[node_id] = found

@@ -16,8 +16,6 @@ from datetime import datetime
 from pathlib import PurePath
 from typing import Any
 
-from django.utils.translation import gettext as _
-
 from agent.import_history import (
     NO_RESULT,
     Call,
@@ -34,6 +32,7 @@ from agent.import_history import (
     words,
 )
 from agent.import_tree import walk
+from maxclaw.sentences import sentence as _
 from threads.models import Message
 
 FORMAT = "claude"
@@ -67,7 +66,7 @@ def parse(entry: Mapping[str, Any]) -> History:
         try:
             pieces = _pieces(history, message_id, message, created)
         except Damaged as damage:
-            history.damaged.append(_("Message %(id)s: %(why)s") % {"id": message_id, "why": damage})
+            history.damaged.append(_("Message %(id)s: %(why)s") % {"id": message_id, "why": damage.sentence})
             continue
         if pieces:
             history.nodes[message_id] = Node(message_id, above, pieces)

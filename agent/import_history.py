@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from django.utils.translation import gettext as _
-
 from agent.import_keys import digest_of, key_of
+from maxclaw.sentences import Sentence, Told
+from maxclaw.sentences import sentence as _
 from maxclaw.text import head, visible, visible_json
 from threads.models import Message
 
@@ -21,8 +21,8 @@ NO_RESULT = "(The export holds no result of this call.)"
 _NAME_SIGNS = re.compile(r"[^a-zA-Z0-9_-]")
 
 
-class Damaged(ValueError):
-    """A conversation, or one message of it, that cannot be read. The text is a sentence for the person."""
+class Damaged(Told, ValueError):
+    """A conversation, or one message of it, that cannot be read. The sentence is for the person."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +85,7 @@ class History:
     archived: bool = False
     nodes: dict[str, Node] = field(default_factory=dict)
     current: str | None = None
-    damaged: list[str] = field(default_factory=list)
+    damaged: list[Sentence | str] = field(default_factory=list)
 
     @property
     def parents(self) -> dict[str, str | None]:

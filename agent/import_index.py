@@ -12,13 +12,13 @@ from datetime import datetime
 from pathlib import Path
 from typing import IO, Any
 
-from django.utils.translation import gettext as _
-
 from agent.import_keys import DIGEST_BYTES
 from agent.import_lines import BrokenLine, ImportLine, parse_line
 from agent.models import ToolCall
 from llm.catalog import Model
 from llm.estimates import estimate_tokens, ratio
+from maxclaw.sentences import Sentence
+from maxclaw.sentences import sentence as _
 from threads.models import Message
 from threads.transcript import NewMessage
 
@@ -27,7 +27,7 @@ LINE_MAX_BYTES = 64 * 1024 * 1024
 BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 TITLE_SOURCE_MAX_CHARS = 2_000  # of the first words, for a title
 
-OnProblem = Callable[[int, str], None]
+OnProblem = Callable[[int, Sentence | str], None]
 OnProgress = Callable[[int], None]
 
 
@@ -99,7 +99,7 @@ def index(file: IO[bytes], on_problem: OnProblem, on_progress: OnProgress) -> di
             try:
                 line = parse_line(raw)
             except BrokenLine as broken:
-                on_problem(number, str(broken))
+                on_problem(number, broken.sentence)
                 continue
             if line.conversation not in conversations:
                 started = ConversationIndex(line.conversation, first=line.created, last=line.created)

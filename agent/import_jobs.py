@@ -20,7 +20,7 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import F, QuerySet
 from django.utils import translation
-from django.utils.translation import gettext as _
+from django.utils.translation import gettext
 from django_q.tasks import async_task
 
 from accounts.models import User
@@ -31,6 +31,8 @@ from agent.models import ImportJob
 from agent.refusals import Refused
 from agent.rules import refine
 from maxclaw import clock
+from maxclaw.sentences import Sentence, stored
+from maxclaw.sentences import sentence as _
 
 logger = logging.getLogger("maxclaw.import")
 
@@ -40,6 +42,7 @@ SAVE_SECONDS = 1.0
 # The queue gives a task 900 s: an import that takes longer goes on in a task of its own.
 SLICE_SECONDS = 600.0
 ATTEMPTS_MAX = 3
+FAILED = _("The import stopped with an error on the server. What was imported so far is there; you can import again.")
 # A file that no worker of any machine has found by then is gone.
 FILE_WAIT = timedelta(minutes=15)
 # An upload that was cut off leaves its file behind.
@@ -97,7 +100,7 @@ def start(owner: User, stored_as: str, file_name: str) -> ImportJob:
         if violation is None or violation.name != "importjob_one_open_per_owner":
             raise
         raise Refused(
-            "import-running", _("Another import of yours is not finished. Wait for it, or cancel it.")
+            "import-running", gettext("Another import of yours is not finished. Wait for it, or cancel it.")
         ) from None
     return job
 
@@ -136,12 +139,12 @@ def run(job_id: int) -> None:
         except _Cancelled:
             work.end(ImportJob.State.CANCELLED)
         except (NoExport, FileChanged, OSError) as problem:
-            sentence = str(problem) if isinstance(problem, NoExport) else _("The uploaded file cannot be read.")
+            sentence = problem.sentence if isinstance(problem, NoExport) else _("The uploaded file cannot be read.")
             work.end(ImportJob.State.FAILED, sentence)
         except Exception:
             # What stands in a file is the person's; the log gets the place alone.
             logger.exception("Import %s failed.", job.pk)
-            work.end(ImportJob.State.FAILED, _failed())
+            work.end(ImportJob.State.FAILED, FAILED)
         else:
             work.finish()
 
@@ -209,9 +212,9 @@ class _Work:
         else:
             self.end(ImportJob.State.FAILED, _("No conversation was found in this file."))
 
-    def end(self, state: ImportJob.State, problem: str = "") -> None:
+    def end(self, state: ImportJob.State, problem: Sentence | str = "") -> None:
         with suppress(_Taken):
-            self.save(state=state, lease_token=None, lease_until=None, finished=clock.now(), problem=problem)
+            self.save(state=state, lease_token=None, lease_until=None, finished=clock.now(), problem=stored(problem))
             remove_file(self.job.stored_as)
 
 
@@ -226,15 +229,13 @@ def sweep() -> None:
             lapsed.update(state=ImportJob.State.WAITING, **freed)
         else:
             state = ImportJob.State.CANCELLED if job.cancel_asked else ImportJob.State.FAILED
-            with translation.override(job.owner.language):
-                problem = "" if job.cancel_asked else _failed()
+            problem = "" if job.cancel_asked else stored(FAILED)
             if lapsed.update(state=state, finished=now, problem=problem, **freed):
                 remove_file(job.stored_as)
     for job in ImportJob.objects.filter(state=ImportJob.State.WAITING).select_related("owner"):
         waited_since = job.started or job.created
         if now - waited_since > FILE_WAIT and not (folder() / job.stored_as).exists():
-            with translation.override(job.owner.language):
-                problem = _("The uploaded file is gone. Upload it again.")
+            problem = stored(_("The uploaded file is gone. Upload it again."))
             waiting = ImportJob.objects.filter(pk=job.pk, state=ImportJob.State.WAITING)
             waiting.update(state=ImportJob.State.FAILED, finished=now, problem=problem)
         else:
@@ -270,7 +271,3 @@ def _claim(job_id: int) -> ImportJob | None:
 
 def _enqueue(job: ImportJob) -> None:
     async_task(TASK, job.pk, group="import")
-
-
-def _failed() -> str:
-    return _("The import stopped with an error on the server. What was imported so far is there; you can import again.")

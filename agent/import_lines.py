@@ -19,11 +19,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from django.utils.translation import gettext as _
-
 from agent.import_keys import digest_of
 from agent.import_rows import orphan_output_wire
 from llm.wire import canonical
+from maxclaw.sentences import Told
+from maxclaw.sentences import sentence as _
 from maxclaw.text import head, visible
 from threads.models import Message
 from threads.transcript import text_block
@@ -35,7 +35,7 @@ SHOWN_MAX_CHARS = 40  # of a wrong value, in the sentence about it
 ROLES = {"user": Message.Role.USER, "assistant": Message.Role.ASSISTANT, "tool": Message.Role.TOOL}
 
 
-class BrokenLine(ValueError):
+class BrokenLine(Told, ValueError):
     """A line that cannot be imported. The text says why, as the rest of a sentence that begins with its number."""
 
 

@@ -9,8 +9,6 @@ from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import IO, Any
 
-from django.utils.translation import gettext as _
-
 from accounts.models import User
 from agent import import_chatgpt, import_claude
 from agent.bell import ring
@@ -21,13 +19,14 @@ from agent.import_index import ConversationIndex, index
 from agent.importing import NotImported, Outcome, import_conversation
 from agent.models import ImportedConversation
 from maxclaw import clock
-from maxclaw.text import head, visible
+from maxclaw.sentences import Sentence, read
+from maxclaw.sentences import sentence as _
+from maxclaw.text import head
 
 LINES_PER_SIGN_OF_LIFE = 1_000
 SECONDS_BETWEEN_RINGS = 1.0
 PROBLEMS_KEPT = 500
 TITLE_SHOWN_MAX_CHARS = 60
-WHY_MAX_CHARS = 500
 SOURCE_MAX_CHARS = 200  # of ImportedConversation.source
 
 
@@ -46,11 +45,12 @@ class Report:
     branches: int = 0
     empty: int = 0
     left_out: int = 0
-    problems: list[tuple[str, str, str]] = field(default_factory=list)
+    problems: list[tuple[Sentence | str, Sentence | str, str]] = field(default_factory=list)
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> "Report":
-        return cls(**{**stored, "problems": [tuple(problem) for problem in stored.get("problems", [])]})
+        problems = [(read(where), read(why), source) for where, why, source in stored.get("problems", [])]
+        return cls(**{**stored, "problems": problems})
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
@@ -68,7 +68,7 @@ class Report:
             self.unchanged += 1
 
 
-OnProblem = Callable[[str, str], None]
+OnProblem = Callable[[Sentence | str, Sentence | str], None]
 OnProgress = Callable[[int, int, str], None]
 
 
@@ -139,23 +139,23 @@ class ImportRun:
             self.after_each(position)
 
     def _take_entry(self, entry: Entry, on_messages: Callable[[int], None]) -> None:
-        where = _("%(file)s, entry %(number)s") % {"file": visible(entry.file), "number": f"{entry.number:,}"}
+        where = _("%(file)s, entry %(number)s") % {"file": entry.file, "number": f"{entry.number:,}"}
         try:
             conversations = entry.conversations
         except Damaged as damage:
-            self._leave_out(where, str(damage))
+            self._leave_out(where, damage.sentence)
             return
         for conversation in conversations:
             title = words(conversation.get("title") or conversation.get("name"))
             source = source_of(conversation)
-            named = f"{where} (“{head(title, TITLE_SHOWN_MAX_CHARS)}”)" if title.strip() else where
+            named = _titled(where, title) if title.strip() else where
             try:
                 history = _read(conversation)
                 for sentence in history.damaged:
                     self._leave_out(named, sentence, source=source)
                 self._take_history(history, on_messages)
             except (Damaged, NotImported) as left_out:
-                self._leave_out(named, str(left_out), source=source)
+                self._leave_out(named, left_out.sentence, source=source)
             except RecursionError:
                 self._leave_out(named, _("It is JSON that nobody can read."), source=source)
 
@@ -178,7 +178,7 @@ class ImportRun:
     # JSON lines
 
     def _take_lines(self, file: IO[bytes]) -> None:
-        def on_problem(number: int, reason: str) -> None:
+        def on_problem(number: int, reason: Sentence | str) -> None:
             self._leave_out(self._line(number), reason)
 
         def on_line(number: int) -> None:
@@ -219,26 +219,29 @@ class ImportRun:
             )
         except NotImported as refused:
             where = _("conversation %(id)s") % {"id": conversation.source}
-            self._leave_out(where, str(refused), len(conversation), source=conversation.source)
+            self._leave_out(where, refused.sentence, len(conversation), source=conversation.source)
         else:
             self._count(outcome)
             for line in outcome.repeated:
                 self._tell(self._line(line), _("An earlier line has the same id."), conversation.source)
 
-    def _line(self, number: int) -> str:
+    def _line(self, number: int) -> Sentence:
         return _("line %(number)s") % {"number": number}
 
     # What is left out
 
-    def _leave_out(self, where: str, why: str, count: int = 1, source: str = "") -> None:
+    def _leave_out(self, where: Sentence, why: Sentence | str, count: int = 1, source: str = "") -> None:
         self.report.left_out += count
         self._tell(where, why, source)
 
-    def _tell(self, where: str, why: str, source: str) -> None:
-        where, why = visible(where), head(visible(why), WHY_MAX_CHARS)
+    def _tell(self, where: Sentence, why: Sentence | str, source: str) -> None:
         if len(self.report.problems) < PROBLEMS_KEPT:
             self.report.problems.append((where, why, head(source, SOURCE_MAX_CHARS)))
         self.on_problem(where, why)
+
+
+def _titled(where: Sentence, title: str) -> Sentence:
+    return _("%(where)s (“%(title)s”)") % {"where": where, "title": head(title, TITLE_SHOWN_MAX_CHARS)}
 
 
 def source_of(conversation: Mapping[str, Any]) -> str:

@@ -18,7 +18,6 @@ from dataclasses import dataclass, field
 from typing import IO
 
 from django.db import IntegrityError, transaction
-from django.utils.translation import gettext as _
 
 from accounts.models import User
 from agent import import_rows
@@ -27,6 +26,8 @@ from agent.import_keys import key_of
 from agent.models import ImportedConversation
 from agent.rules import refine
 from llm import router
+from maxclaw.sentences import Told
+from maxclaw.sentences import sentence as _
 from threads.lifecycle import clean_title, create_thread, title_from
 from threads.models import Message, Thread
 from threads.transcript import ThreadGone, lock_thread
@@ -34,7 +35,7 @@ from threads.transcript import ThreadGone, lock_thread
 FORMAT = ImportedConversation.Format.LINES
 
 
-class NotImported(Exception):
+class NotImported(Told):
     """Why one conversation was left out: a sentence for the person. Nothing of it was stored."""
 
 

@@ -181,10 +181,21 @@ class InboxItem(models.Model):
 class TurnEvent(models.Model):
     """What happened, numbered without gaps within a thread: what clients replay."""
 
+    class Kind(models.TextChoices):
+        MESSAGE = "message", _("message")
+        DELTA = "delta", _("more of an answer")
+        RESET = "reset", _("answer begun anew")
+        TOOL = "tool", _("tool call")
+        QUEUED = "queued", _("words queued")
+        UNQUEUED = "unqueued", _("words no longer queued")
+        STATE = "state", _("state of the turn")
+        ANEW = "anew", _("everything anew")
+        GONE = "gone", _("conversation deleted")
+
     thread = models.ForeignKey(Thread, on_delete=models.CASCADE, related_name="events")
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+")
     number = models.BigIntegerField()
-    kind = models.CharField(max_length=20)
+    kind = models.CharField(max_length=20, choices=Kind)
     body = models.JSONField()
     created = models.DateTimeField(default=clock.now)
 
@@ -257,7 +268,9 @@ class ImportJob(models.Model):
     total = models.PositiveBigIntegerField(default=0)
     position = models.PositiveBigIntegerField(default=0, help_text=_("conversations of the file dealt with"))
     report = models.JSONField(default=dict)
-    problem = models.TextField(blank=True, default="", help_text=_("why it failed, a sentence for the person"))
+    problem = models.JSONField(
+        blank=True, default=str, help_text=_("why it failed, a sentence for the person; blank for none")
+    )
     created = models.DateTimeField(default=clock.now)
     started = models.DateTimeField(null=True)
     finished = models.DateTimeField(null=True)

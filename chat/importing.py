@@ -18,6 +18,7 @@ from agent.import_run import PROBLEMS_KEPT, Report
 from agent.models import ImportJob
 from agent.refusals import Refused
 from chat.uploads import FORM_MAX_BYTES, ImportUpload, too_large
+from maxclaw.sentences import read
 
 JOBS_SHOWN = 10
 BAD_REQUEST, CONFLICT, TOO_LARGE = 400, 409, 413
@@ -95,8 +96,8 @@ def job_view(job: ImportJob) -> dict[str, Any]:
         "percent": min(100 * job.done // job.total, 100) if job.total and job.done else None,
         "sentence": _sentence(job),
         "figures": _figures(report),
-        "problem": job.problem,
-        "problems": [(where, why) for where, why, _source in report.problems],
+        "problem": str(read(job.problem)),
+        "problems": [(str(where), str(why)) for where, why, _source in report.problems],
         "unnamed": max(report.left_out - len(report.problems), 0) if len(report.problems) >= PROBLEMS_KEPT else 0,
         "found_any": bool(report.new or report.grown or report.unchanged),
     }

@@ -60,6 +60,7 @@ NAMES = {
     "graduated commit": _("graduated commit"),
     "graduated rule": _("graduated rule"),
     "header": _("request header"),
+    "id": _("ID"),
     "input tokens": _("input tokens"),
     "is error": _("is error"),
     "island": _("island"),

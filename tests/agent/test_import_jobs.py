@@ -10,16 +10,19 @@ from datetime import timedelta
 
 import pytest
 from django.conf import settings as django_settings
+from django.utils import translation
 from django_q.models import OrmQ
 from django_q.signing import SignedPackage
 
 from accounts import erasing
 from agent import import_jobs, import_run
+from agent.import_run import Report
 from agent.models import ImportJob, ToolCall
 from agent.refusals import Refused
 from agent.tasks import run_import
 from agent.ticks import sweep_imports
 from maxclaw import clock
+from maxclaw.sentences import read
 from tests.agent import exports
 from tests.agent.world import database_url
 from threads.models import Message, Thread
@@ -50,6 +53,11 @@ def uploaded(alice, tmp_path):
 
 def stored():
     return sorted(path.name for path in import_jobs.folder().iterdir())
+
+
+def problems(job):
+    """What its report says was left out: where, why, and the conversation's id in the file."""
+    return [(str(where), str(why), source) for where, why, source in Report.from_json(job.report).problems]
 
 
 def test_the_queue_gets_the_id_alone(uploaded):
@@ -100,7 +108,7 @@ def test_what_is_no_export_fails_with_a_sentence(uploaded, raw, problem):
     job = uploaded(raw=raw)
     run_import(job.pk)
     job.refresh_from_db()
-    assert (job.state, job.problem) == ("failed", problem)
+    assert (job.state, str(read(job.problem))) == ("failed", problem)
     assert stored() == []
 
 
@@ -110,33 +118,48 @@ def test_json_lines_are_imported_too(uploaded, alice):
     run_import(job.pk)
     job.refresh_from_db()
     assert (job.state, job.report["added"], job.report["left_out"]) == ("done", 1, 1)
-    assert job.report["problems"][0][0] == "line 2"
+    assert problems(job)[0][0] == "line 2"
 
 
-def test_sentences_are_in_the_owners_language(uploaded, alice):
-    alice.language = "zh-hans"
-    alice.save()
-    job = uploaded(raw=b"[7]")
+def test_what_was_left_out_is_said_in_the_language_of_the_day_it_is_read(uploaded, alice):
+    nested = exports.chatgpt_conversation(0)
+    nested["mapping"]["odd"] = {"parent": nested["current_node"], "children": [], "message": {"author": {}}}
+    job = uploaded(raw=json.dumps([7, nested]).encode())
     run_import(job.pk)
     job.refresh_from_db()
-    [[where, why, _source]] = job.report["problems"]
-    assert "entry" not in where and "JSON object" not in why
+    assert problems(job) == [
+        ("export.zip, entry 1", "It is not a JSON object.", ""),
+        ("export.zip, entry 2 (“Talk 0”)", "Message odd: It does not say who wrote it.", nested["conversation_id"]),
+    ]
+    with translation.override("zh-hans"):
+        assert [found[:2] for found in problems(job)] == [
+            ("export.zip，第 1 项", "它不是 JSON 对象。"),
+            ("export.zip，第 2 项（“Talk 0”）", "消息 odd：没有写明作者。"),
+        ]
+
+
+def test_why_an_import_failed_is_said_in_the_language_of_the_day_it_is_read(uploaded):
+    job = uploaded(raw=b"PK\x03\x04 nothing")
+    run_import(job.pk)
+    job.refresh_from_db()
+    with translation.override("zh-hans"):
+        assert str(read(job.problem)) == "压缩包已损坏，请重新下载。"
 
 
 def test_an_error_of_ours_is_a_plain_sentence_and_keeps_what_is_there(uploaded, monkeypatch):
     job = uploaded(3)
-    read = import_run._read
+    reads = import_run._read
 
     def fails(conversation):
         if conversation["title"] == "Talk 2":
             raise KeyError("secret words")
-        return read(conversation)
+        return reads(conversation)
 
     monkeypatch.setattr(import_run, "_read", fails)
     run_import(job.pk)
     job.refresh_from_db()
     assert job.state == "failed"
-    assert "error on the server" in job.problem and "secret" not in job.problem
+    assert "error on the server" in str(read(job.problem)) and "secret" not in json.dumps(job.problem)
     assert Thread.objects.filter(title__in=["Talk 0", "Talk 1"]).count() == 2
 
 
@@ -158,12 +181,12 @@ def test_a_long_import_goes_on_in_a_task_of_its_own(uploaded, monkeypatch):
 def test_a_running_import_is_cancelled_between_conversations(uploaded, alice, monkeypatch):
     monkeypatch.setattr(import_jobs, "SAVE_SECONDS", -1.0)
     job = uploaded(5)
-    read = import_run._read
+    reads = import_run._read
 
     def cancel_at_the_third(conversation):
         if conversation["title"] == "Talk 2":
             import_jobs.cancel(alice, job.pk)
-        return read(conversation)
+        return reads(conversation)
 
     monkeypatch.setattr(import_run, "_read", cancel_at_the_third)
     run_import(job.pk)
@@ -185,19 +208,19 @@ def test_a_lapsed_lease_lets_another_worker_go_on_and_after_three_crashes_it_fai
             sweep_imports(clock.now())
         job.refresh_from_db()
         assert job.state == ("waiting" if attempt < 3 else "failed")
-    assert "error on the server" in job.problem
+    assert "error on the server" in str(read(job.problem))
     assert stored() == []
 
 
 def test_a_worker_that_lost_its_lease_writes_nothing_more(uploaded, monkeypatch):
     monkeypatch.setattr(import_jobs, "SAVE_SECONDS", -1.0)
     job = uploaded(5)
-    read = import_run._read
+    reads = import_run._read
 
     def lose_at_the_second(conversation):
         if conversation["title"] == "Talk 1":
             ImportJob.objects.filter(pk=job.pk).update(state="waiting", lease_token=None, lease_until=None)
-        return read(conversation)
+        return reads(conversation)
 
     with monkeypatch.context() as patched:
         patched.setattr(import_run, "_read", lose_at_the_second)
@@ -222,7 +245,7 @@ def test_an_import_whose_file_is_on_no_machine_waits_and_then_fails(uploaded):
     with clock.moved(import_jobs.FILE_WAIT.total_seconds() + 1):
         sweep_imports(clock.now())
     job.refresh_from_db()
-    assert (job.state, job.problem) == ("failed", "The uploaded file is gone. Upload it again.")
+    assert (job.state, str(read(job.problem))) == ("failed", "The uploaded file is gone. Upload it again.")
 
 
 def test_files_of_no_import_go_once_nobody_can_be_writing_them(uploaded):
@@ -261,10 +284,10 @@ def test_a_report_forgets_an_erased_conversation_and_no_other_of_its_title(uploa
     again = uploaded(raw=json.dumps([*both, {"title": "Talk 0 is odd"}]).encode())
     run_import(again.pk)
     again.refresh_from_db()
-    assert ["Talk 0" in where for where, _why, _source in again.report["problems"]] == [True, True, True]
+    assert ["Talk 0" in where for where, _why, _source in problems(again)] == [True, True, True]
     erasing.erase_thread(first)
     again.refresh_from_db()
-    left = [(where.split(",")[1].split("(")[0], source) for where, _why, source in again.report["problems"]]
+    left = [(where.split(",")[1].split("(")[0], source) for where, _why, source in problems(again)]
     assert left == [(" entry 2 ", both[1]["conversation_id"]), (" entry 3 ", "")]
 
 

@@ -19,7 +19,8 @@ from django.utils import translation
 from django_q.models import OrmQ, Schedule
 
 from accounts.models import User
-from agent.models import ImportJob, InboxItem, TaskFrame
+from agent.frames import RENEWAL_ASKED
+from agent.models import ImportJob, InboxItem, TaskFrame, TurnEvent
 from maxclaw import column_names
 from maxclaw.admin_figures import Figure
 from maxclaw.admin_theme import navigation
@@ -101,6 +102,27 @@ def test_rows_of_the_queue_and_of_sign_ins_speak_chinese(console, thread, staff)
         page = console.get(address).content.decode()
         for english in ("Axes", "Attempted Access", "OrmQ object", "Name of the", "e.g. ", "Keyword", "turn "):
             assert english not in re.sub("<[^>]*>", "", page), (table, english)
+
+
+def test_what_turns_come_from_and_what_happens_in_them_has_names(console, thread, staff):
+    staff.language = "zh-hans"
+    staff.save()
+    TaskFrame.objects.update(source=RENEWAL_ASKED)
+    InboxItem.objects.create(thread=thread, owner=thread.owner, source="task/c-above", text="Look")
+    for table, names in {
+        TaskFrame: {"更新：用户要求"},
+        InboxItem: {"用户", "c-above 分派的任务"},
+        TurnEvent: {"回答的后续文字"},
+    }.items():
+        seen = [console.get(reverse(f"admin:{name_of(table)}_changelist")).content.decode()]
+        seen += [
+            console.get(reverse(f"admin:{name_of(table)}_change", args=[row.pk])).content.decode()
+            for row in table.objects.all()
+        ]
+        for name in names:
+            assert name in re.sub("<[^>]*>", "", "".join(seen)), (table, name)
+        codes = re.sub("<[^>]*>", " ", "".join(seen)).split()
+        assert not {"user", "task/c-above", RENEWAL_ASKED, "delta"} & set(codes), table
 
 
 def test_the_picker_of_several_rows_speaks_chinese(console, staff):
