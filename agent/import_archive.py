@@ -127,7 +127,9 @@ class Export:
                 continue  # more of the same broken element, which a bracket in its words split
             number += 1
             value, trouble = None, _TROUBLES.get(element.state)
-            if not trouble:
+            if trouble:
+                trouble = trouble % {"limit": CONVERSATION_MAX_BYTES // 1024**2}
+            else:
                 value, trouble = _parsed(element.raw)
             if trouble and recoveries < RECOVERIES_MAX and scan.recover(element):
                 recoveries += 1
@@ -151,7 +153,7 @@ def _parsed(raw: bytes) -> tuple[Any, Sentence | None]:
 
 
 _TROUBLES = {
-    ElementState.TOO_LARGE: _("It is larger than %(limit)s MB.") % {"limit": CONVERSATION_MAX_BYTES // 1024**2},
+    ElementState.TOO_LARGE: _("It is larger than %(limit)s MB."),
     ElementState.CUT_SHORT: _("The file ends in the middle of it."),
     ElementState.LIST_CUT_SHORT: _("The file ends here although its list goes on: it was cut short."),
 }

@@ -187,7 +187,7 @@ def test_a_damaged_chatgpt_conversation_says_why(broken, why):
 
 def test_a_damaged_message_is_told_and_the_rest_is_read():
     history = read_chatgpt(user(), {"author": None, "content": {}}, answer())
-    assert history.damaged == ["Message n1: It does not say who wrote it."]
+    assert [str(why) for why in history.damaged] == ["Message n1: It does not say who wrote it."]
     assert rows(history) == [("user", "Hello"), ("assistant", "Hi")]
     assert history.nodes["n2"].parent == "n0"
 

@@ -133,8 +133,8 @@ def test_what_was_left_out_is_said_in_the_language_of_the_day_it_is_read(uploade
     ]
     with translation.override("zh-hans"):
         assert [found[:2] for found in problems(job)] == [
-            ("export.zip，第 1 项", "它不是 JSON 对象。"),
-            ("export.zip，第 2 项（“Talk 0”）", "消息 odd：没有写明作者。"),
+            ("export.zip，第 1 条", "它不是 JSON 对象。"),
+            ("export.zip，第 2 条（“Talk 0”）", "消息 odd：它没有说明是谁写的。"),
         ]
 
 
@@ -143,7 +143,7 @@ def test_why_an_import_failed_is_said_in_the_language_of_the_day_it_is_read(uplo
     run_import(job.pk)
     job.refresh_from_db()
     with translation.override("zh-hans"):
-        assert str(read(job.problem)) == "压缩包已损坏，请重新下载。"
+        assert str(read(job.problem)) == "压缩包已损坏。请重新下载。"
 
 
 def test_an_error_of_ours_is_a_plain_sentence_and_keeps_what_is_there(uploaded, monkeypatch):

@@ -57,10 +57,9 @@ def test_private_text_is_read_by_mouse_keyboard_and_touch(server, thread, staff,
         hand.press(page.get_by_role("button", name="Read the private text"))
         expect(page.locator(".console-text").first).to_contain_text(SECRET)
         assert PrivateReading.objects.count() == before + count
+        assert_accessible(page)
         hand.press(page.locator("#content").get_by_role("link", name="Back"))
         expect(page).to_have_url(address)
-    page.go_back()
-    assert_accessible(page)
 
 
 def test_the_sidebar_and_the_user_menu_open_with_the_keyboard(server, staff, open_tab):  # noqa: F811
