@@ -14,34 +14,13 @@ from datetime import date, datetime, timedelta
 from functools import partial
 from zoneinfo import ZoneInfo
 
+from memory.counts import COUNT, COUNT_CHINESE, COUNTED, NUMBER_CHINESE, UP_TO_TWENTY, number
+
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
-_UP_TO_TWENTY = (
-    "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen seventeen"
-    " eighteen nineteen twenty"
-)
-_NUMBERS = {word: number for number, word in enumerate(_UP_TO_TWENTY.split(" "), 1)} | {
-    "thirty": 30,
-    "forty": 40,
-    "fifty": 50,
-    "sixty": 60,
-    "a": 1,
-    "an": 1,
-    "a couple of": 2,
-}
-_DIGITS = {sign: number for number, sign in enumerate("零一二三四五六七八九")} | {"两": 2, "〇": 0}
-_COUNT = rf"(\d{{1,4}}|a couple of|an?|{_UP_TO_TWENTY.replace(' ', '|')}|thirty|forty|fifty|sixty)"
-# Not what is a range, a part or more of it: "two or three", "1.5", "more than two", "half a".
-_COUNTED = (
-    r"(?<!\d[.,])(?<!\bor\s)(?<!\bto\s)(?<!\band\s)(?<!\bthan\s)(?<!\bhalf\s)(?<!\bover\s)(?<!\bunder\s)"
-    rf"(?<!\bleast\s)(?<!\bmost\s){_COUNT}"
-)
-_COUNT_CHINESE = (
-    r"(?<![几数\d.十百千万一二两三四五六七八九多半第每隔过、到至~～-])"
-    r"(\d{1,3}|[一二两三四五六七八九]?十[一二三四五六七八九]?|[一二两三四五六七八九])"
-)
 # Not what only begins as a day of the week does: 上周一直, 上周五个人, 上周三十次, 上周天气, 这周日本.
 _DAY_CHINESE = (
-    "(?:[一二三四五六](?![个次天人名年月周号位件篇只条场节遍回种款台本份部张间家岁些十百千万一二两三四五六七八九])"
+    # A digit counts what follows more often than not: 上周3次, 上周3斤.
+    "(?:[1-6](?=[。！？；;\\s前早晚去来在要我你您他她]|[，,](?!\\d)|[上下中]午|开会|$)|[一二三四五六](?![个次天人名年月周号位件篇只条场节遍回种款台本份部张间家岁些十百千万一二两三四五六七八九])"
     "(?<!一(?=[直样起定共般度边路连整再向]))(?<!二(?=手))|日(?![本语元常程志报子期记])|天(?![气真空天]))"
 )
 
@@ -87,7 +66,17 @@ def _replace(rendered: Rendered, moments: Said, zone: ZoneInfo, match: re.Match[
     results = list(dict.fromkeys(_rendered(rendered, match, day) for day in days))
     if len(results) > 1:
         raise Ambiguous(match.group(), results)
-    return results[0]
+    return _apart(match, results[0])
+
+
+def _apart(match: re.Match[str], dated: str) -> str:
+    """A date with a blank between it and a letter or digit beside it, which in Chinese has none: 昨天3点."""
+    if dated == match.group():
+        return dated
+    before, after = match.string[: match.start()], match.string[match.end() :]
+    begins = " " if _RUNS_INTO.match(before[-1:]) and _RUNS_INTO.match(dated) else ""
+    ends = " " if _RUNS_INTO.match(dated[-1:]) and _RUNS_INTO.match(after) else ""
+    return f"{begins}{dated}{ends}"
 
 
 def _rendered(rendered: Rendered, match: re.Match[str], today: date) -> str:
@@ -160,27 +149,15 @@ def _year(years: int, form: str = "{}") -> Rendered:
     return lambda _match, today: form.format(date(today.year + years, 1, 1).year)
 
 
-def _number(word: str) -> int:
-    word = " ".join(word.lower().split())
-    if word.isdecimal():
-        return int(word)
-    if word in _NUMBERS:
-        return _NUMBERS[word]
-    tens, is_ten, ones = word.partition("十")
-    if not is_ten:
-        return _DIGITS[word]
-    return (_DIGITS[tens] if tens else 1) * 10 + (_DIGITS[ones] if ones else 0)
-
-
 def _counted(sign: int) -> Rendered:
     """N days, weeks, months or years before or after: groups 1 (how many) and 2 (of what)."""
 
     def rendered(match: re.Match[str], today: date) -> str | None:
-        count, unit = sign * _number(match.group(1)), match.group(2).lower().rstrip("s")
+        count, unit = sign * number(match.group(1)), match.group(2).lower().rstrip("s")
         if unit in ("month", "月"):
             return f"{_months(today, count):%Y-%m}"
         if unit in ("year", "年"):
-            return str(date(today.year + count, 1, 1).year)
+            return f"{date(today.year + count, 1, 1).year}{'年' if unit == '年' else ''}"
         return _shifted(today, count, unit).isoformat()
 
     return rendered
@@ -191,7 +168,7 @@ def _to_the_day(match: re.Match[str], today: date) -> str:
     count, unit, since = match.groups()
     sign = -1 if "ago" in match.group().lower().split() else 1
     day = today + timedelta(days={"yesterday": -1, "tomorrow": 1}.get(since.lower(), 0))
-    return _shifted(day, sign * _number(count), unit).isoformat()
+    return _shifted(day, sign * number(count), unit).isoformat()
 
 
 def _to_the_day_chinese(match: re.Match[str], today: date) -> str:
@@ -200,7 +177,7 @@ def _to_the_day_chinese(match: re.Match[str], today: date) -> str:
     if which:
         count, unit = "两" if which[0] == "前" else "一", which.lstrip("上去前明个")
     day = today + timedelta(days={"昨": -1, "明": 1}.get(since[0], 0))
-    return _shifted(day, (1 if which and which[0] == "明" else -1) * _number(count), unit).isoformat()
+    return _shifted(day, (1 if which and which[0] == "明" else -1) * number(count), unit).isoformat()
 
 
 def _shifted(day: date, count: int, unit: str) -> date:
@@ -214,7 +191,7 @@ def _shifted(day: date, count: int, unit: str) -> date:
 
 def _weekdays(match: re.Match[str], today: date) -> str:
     """ "two Fridays ago", "two Fridays from now": the nearest before or after today is the first."""
-    count, day = _number(match.group(1)), _WEEKDAYS.index(match.group(2).lower())
+    count, day = number(match.group(1)), _WEEKDAYS.index(match.group(2).lower())
     if match.group().lower().endswith("ago"):
         return (_before(today, day) - timedelta(weeks=count - 1)).isoformat()
     return (_after(today, day) + timedelta(weeks=count - 1)).isoformat()
@@ -258,8 +235,16 @@ def _weekday(match: re.Match[str], today: date) -> str:
 
 def _weekday_chinese(match: re.Match[str], today: date) -> str:
     weeks = {"上": -1, "下": 1}.get(match.group(1)[0], 0) * len(match.group(1).rstrip("个"))
-    day = "一二三四五六日天".index(match.group(2))
+    day = "一二三四五六日天123456".index(match.group(2)) % 8
     return (_monday(today, weeks) + timedelta(days=min(day, 6))).isoformat()
+
+
+def _day_of_month(match: re.Match[str], today: date) -> str:
+    """ "上个月15号", "两个月前的3日": groups are how many months ago, or which month, and the day. A month of
+    30 days has no 31st: ValueError."""
+    ago, which, day = match.groups()
+    months = -number(ago) if ago else {"上": -1, "下": 1}.get(which[0], 0) * len(which.rstrip("个月"))
+    return _months(today.replace(day=1), months).replace(day=number(day)).isoformat()
 
 
 def _english(pattern: str) -> re.Pattern[str]:
@@ -275,12 +260,15 @@ _TO_COME = re.compile(
     r"|('s|'re|'m) (\w+ing|due)\b"
 )
 _AMOUNT = re.compile(
-    rf"(?i)\b(\d+|{_UP_TO_TWENTY.replace(' ', '|')}|thirty|forty|fifty|sixty|hundreds?|thousands?|many|several|few|all"
+    rf"(?i)\b(\d+|{UP_TO_TWENTY.replace(' ', '|')}|thirty|forty|fifty|sixty|hundreds?|thousands?|many|several|few|all"
     r"|every|each|once|twice|times)\b"
 )
+_RUNS_INTO = re.compile(r"[\dA-Za-z]|-\d")
 _DATE = re.compile(r"(?:the (?:night|week|weekend) of )?(?<!\d)\d{4}(?:-\d{2}){0,2}(?!\d)(?:年|晚上|那个周末|那一周)?")
 _UNITS = r"(days?|weeks?|fortnights?|months?|years?)"
 _ANY_WEEKDAY = "|".join(_WEEKDAYS)
+# Not what is the number of a thing: 2号线, 3号楼, 5日元.
+_DAY_OF_MONTH = rf"的?\s*{NUMBER_CHINESE}(?:号(?![线楼机院门店桌车厅馆房库选码球口台位员文厂站仓])|日(?![元圆本语]))"
 _WEEK_CHINESE = "(?:周|星期|礼拜)"
 # "last week", and not "the last week of school", which is another.
 _WHICH = (
@@ -298,20 +286,20 @@ _UNITS_CHINESE = "个?(天|周|星期|礼拜|(?<=个)月|年)"
 _WHICH_WEEK = r"(?<!\bthe\s)"
 # What would be understood in part alone stays as it is said, whole.
 _LEFT = re.compile(
-    rf"(?i)(?<![\w-])(?:{_COUNT}\s+{_UNITS}\s+(?:ago|from)\s+(?:on\s+)?(?:(?:this|last|next|the)\s+)?"
+    rf"(?i)(?<![\w-])(?:{COUNT}\s+{_UNITS}\s+(?:ago|from)\s+(?:on\s+)?(?:(?:this|last|next|the)\s+)?"
     rf"(?:(?:past|coming)\s+)?(?:{_ANY_WEEKDAY}|week|month|year|weekend)"
     rf"|(?:this|the\s+same)\s+(?:time|day|date|week|month)\s+(?:last|next|this|of\s+last)\s+(?:\w+)"
     rf"|(?:today|tomorrow|yesterday|{_ANY_WEEKDAY})\s+(?:week|fortnight))(?![\w-])"
-    f"|大大[前后][天年]|明后[天年]|昨前天|[上下]个?(?:{_WEEK_CHINESE}|月)的?[昨明前后]天|下个?(?:{_WEEK_CHINESE}|月)的?今天"
-    rf"|{_COUNT_CHINESE}\s*个?{_WEEK_CHINESE}(?:以|之)?前的?{_WEEK_CHINESE}[一二三四五六日天]"
+    f"|大[上下]+个?(?:{_WEEK_CHINESE}末?|月)|大大[前后][天年]|明后[天年]|昨前天|[上下]个?(?:{_WEEK_CHINESE}|月)的?[昨明前后]天|下个?(?:{_WEEK_CHINESE}|月)的?今天"
+    rf"|{COUNT_CHINESE}\s*个?{_WEEK_CHINESE}(?:以|之)?前的?{_WEEK_CHINESE}[一二三四五六日天]"
 )
 _ASIDE = re.compile(r"\x00(\d+)\x00")
 # In order: the longer expression before the one that it holds.
 _RULES: list[tuple[re.Pattern[str], Rendered]] = [
     (_english(r"(?:the\s+)?day\s+before\s+yesterday"), _day(-2)),
     (_english(r"(?:the\s+)?day\s+after\s+tomorrow"), _day(2)),
-    (_english(rf"{_COUNTED}\s+{_UNITS}\s+(?:ago|from)\s+(today|yesterday|tomorrow)"), _to_the_day),
-    (_english(rf"{_COUNTED}\s+({_ANY_WEEKDAY})s\s+(?:ago|from\s+now)"), _weekdays),
+    (_english(rf"{COUNTED}\s+{_UNITS}\s+(?:ago|from)\s+(today|yesterday|tomorrow)"), _to_the_day),
+    (_english(rf"{COUNTED}\s+({_ANY_WEEKDAY})s\s+(?:ago|from\s+now)"), _weekdays),
     (_english(rf"(?:the\s+)?({_ANY_WEEKDAY})\s+(before\s+last|after\s+next)"), _weekday_but_one),
     (
         _english(
@@ -333,12 +321,12 @@ _RULES: list[tuple[re.Pattern[str], Rendered]] = [
     (_english(r"this\s+(?:morning|afternoon|evening)"), _day(0)),
     (_english(r"today"), _day(0)),
     (
-        _english(rf"(?<!with)(?<!with )in\s+{_COUNT}\s+{_UNITS}(?!\s+(?:of|time\s+zones?))(?:\s+time|'\s+time)?"),
+        _english(rf"(?<!with)(?<!with )in\s+{COUNT}\s+{_UNITS}(?!\s+(?:of|time\s+zones?))(?:\s+time|'\s+time)?"),
         _in_future,
     ),
     (_english(r"half\s+a\s+year\s+ago"), _month(-6)),
-    (_english(rf"{_COUNTED}\s+{_UNITS}\s+ago"), _counted(-1)),
-    (_english(rf"{_COUNTED}\s+{_UNITS}\s+from\s+now"), _counted(1)),
+    (_english(rf"{COUNTED}\s+{_UNITS}\s+ago"), _counted(-1)),
+    (_english(rf"{COUNTED}\s+{_UNITS}\s+from\s+now"), _counted(1)),
     (
         _english(rf"{_WHICH}((?:this\s+|the\s+)?coming|(?:this\s+)?past|last|next|this)\s+({_ANY_WEEKDAY}){_NOT_OF}"),
         _weekday,
@@ -357,11 +345,17 @@ _RULES: list[tuple[re.Pattern[str], Rendered]] = [
     (_english(rf"{_WHICH}next\s+year{_NOT_OF}"), _year(1)),
     (
         re.compile(
-            rf"(?:{_COUNT_CHINESE}\s*{_UNITS_CHINESE}(?:以|之)?前"
+            rf"(?:{COUNT_CHINESE}\s*{_UNITS_CHINESE}(?:以|之)?前"
             rf"|((?<!失)去年|(?<![以之从目当])前年|{_UP}个?(?:月|{_WEEK_CHINESE})|明年))"
             "的?([今昨明](?:天(?![气真])|日))"
         ),
         _to_the_day_chinese,
+    ),
+    (
+        re.compile(
+            rf"(?:{COUNT_CHINESE}\s*个月(?:以|之)?前|({_UP}上?个?月|{_DOWN}下?个?月|(?:这个|{_OWN})月)){_DAY_OF_MONTH}"
+        ),
+        _day_of_month,
     ),
     (re.compile("大前天"), _day(-3)),
     (re.compile("大后天"), _day(3)),
@@ -369,14 +363,22 @@ _RULES: list[tuple[re.Pattern[str], Rendered]] = [
     (re.compile("(?<![以之从先目当眼提昨])前天(?![天气真空])"), _day(-2)),
     (re.compile("(?<![以之今往然随最先明])后天(?![天气真性努习培形因教环失的])"), _day(2)),
     (re.compile("昨[晚夜]"), _day(-1, "{}晚上")),
-    (re.compile("昨(?:天|日(?![重之青世奇]))"), _day(-1)),
+    (re.compile("昨(?:天|儿个?(?![子女童媳])|日(?![重之青世奇]))"), _day(-1)),
     (re.compile("(?<![如当至迄])今[晚夜]"), _day(0, "{}晚上")),
-    (re.compile("(?<![如当至迄])今(?:天(?![气真])|日(?![头说资美英新关话影看热之]))|今早"), _day(0)),
+    (
+        re.compile("(?<![如当至迄])今(?:天(?![气真])|儿个?(?![子女童媳])|日(?![头说资美英新关话影看热之]))|今早"),
+        _day(0),
+    ),
     (re.compile("(?<![聪文声证光透])明晚"), _day(1, "{}晚上")),
-    (re.compile("(?<![聪文声证光透])明(?:天(?![气真性赋才])|日(?![方之香边科帝世传奈花骑黄叶])|早)"), _day(1)),
+    (
+        re.compile(
+            "(?<![聪文声证光透小])明(?:天(?![气真性赋才])|儿个?(?![子女童媳])|日(?![方之香边科帝世传奈花骑黄叶])|早)"
+        ),
+        _day(1),
+    ),
     (re.compile("(?<![年大小前后上下])半年(?:以|之)?前"), _month(-6)),
-    (re.compile(rf"{_COUNT_CHINESE}\s*{_UNITS_CHINESE}(?:以|之)?前"), _counted(-1)),
-    (re.compile(rf"{_COUNT_CHINESE}\s*{_UNITS_CHINESE}(?:以|之)?后"), _after_chinese),
+    (re.compile(rf"{COUNT_CHINESE}\s*{_UNITS_CHINESE}(?:以|之)?前"), _counted(-1)),
+    (re.compile(rf"{COUNT_CHINESE}\s*{_UNITS_CHINESE}(?:以|之)?后"), _after_chinese),
     (
         re.compile(rf"({_UP}上{{0,3}}个?|{_DOWN}下{{0,3}}个?|这个?|{_OWN}){_WEEK_CHINESE}({_DAY_CHINESE})"),
         _weekday_chinese,

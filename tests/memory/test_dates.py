@@ -4,12 +4,12 @@ from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from accounts import erasing
 from memory import admin_reading, answering, changing, excerpts, fact_lines, fact_search, known, remembered
-from memory.dates import absolute
+from memory.dates import absolute, around_dates
 from memory.meaning_range import reach
 from memory.meaning_search import meaning_search
 from shadow.known import line
@@ -40,11 +40,11 @@ ZONE = ZoneInfo("UTC")
         ("twenty days ago, half a year ago", "2023-04-18, 2022-11"),
         ("The week before last; the year before last", "the week of 2023-04-24; 2021"),
         ("Fine. Today I moved, Yesterday and all.", "Fine. 2023-05-08 I moved, Yesterday and all."),
-        ("半年前，我三年后要搬家，明天天气", "2022-11，我2026要搬家，2023-05-09天气"),
+        ("半年前，我三年后要搬家，明天天气", "2022-11，我2026年要搬家，2023-05-09天气"),
         ("昨天和大前天，今年，明晚", "2023-05-07和2023-05-05，2023年，2023-05-09晚上"),
         ("上周五，这周三，下周日，上上周一", "2023-05-05，2023-05-10，2023-05-21，2023-04-24"),
         ("上周，下个月，去年", "2023-05-01那一周，2023-06，2022年"),
-        ("三天前，十五天前，两个月前，二十年后", "2023-05-05，2023-04-23，2023-03，2043"),
+        ("三天前，十五天前，两个月前，二十年后", "2023-05-05，2023-04-23，2023-03，2043年"),
         ("two Fridays ago, three Mondays ago", "2023-04-28, 2023-04-17"),
         ("two Mondays from now; two weeks ago tomorrow", "2023-05-22; 2023-04-25"),
         ("a week ago today, a year ago today, a month from today", "2023-05-01, 2022-05-08, 2023-06-08"),
@@ -56,6 +56,19 @@ ZONE = ZoneInfo("UTC")
         ("I have an exam in two days", "I have an exam 2023-05-10"),
         ("上上周五，上上上周五，上上周末", "2023-04-28，2023-04-21，2023-04-29那个周末"),
         ("去年今天，两周前的今天，上周的今天", "2022-05-08，2023-04-24，2023-05-01"),
+        (
+            "他上个月15号搬家，下个月的三日、本月25日，两个月前2号",
+            "他2023-04-15搬家，2023-06-03、2023-05-25，2023-03-02",
+        ),
+        ("上个月2号线，上上个月31号，上个月31号", "2023-04 2号线，2023-03-31，2023-04 31号"),
+        ("昨天3点，今天18点开会，上个月-15", "2023-05-07 3点，2023-05-08 18点开会，2023-04 -15"),
+        ("两年前3月，去年10月1日", "2021年3月，2022年10月1日"),
+        (
+            "iPhone15昨天到货，G20上周开会，昨天Max来",
+            "iPhone15 2023-05-07到货，G20 2023-05-01那一周开会，2023-05-07 Max来",
+        ),
+        ("上周3去，下周5。上周3次", "2023-05-03去，2023-05-19。2023-05-01那一周3次"),
+        ("昨儿到，明儿走，小明儿子", "2023-05-07到，2023-05-09走，小明儿子"),
         (
             "上周一直在忙，上周五个人，上周天气",
             "2023-05-01那一周一直在忙，2023-05-01那一周五个人，2023-05-01那一周天气",
@@ -84,7 +97,7 @@ def test_relative_times_become_absolute(words, dated):
         # What is understood in part alone: none of it is replaced.
         "A week ago Friday, two weeks ago on Friday, two years ago this month, this time last year, Monday week.",
         "Last Friday in May, last last week, next next week, tomorrow week.",
-        "大大前天，明后天，一周前的周五，下周的今天，上上上个月，每周五。",
+        "大上周，最大上个月，大大前天，明后天，一周前的周五，下周的今天，上上上个月，每周五。",
         "工作三年后转行，三天后他走了，两三年前，2020年前，5月5日前，12月前，一年半前，第三天后。",
     ],
 )
@@ -122,6 +135,26 @@ def test_days_are_counted_on_the_calendar_and_a_dated_text_stays(said, zone, day
     dated = absolute(f"{days} days ago", said, ZoneInfo(zone))
     assert date.fromisoformat(dated) == today - timedelta(days=days)
     assert absolute(dated, said, ZoneInfo(zone)) == dated
+
+
+@settings(deadline=None)
+@given(
+    st.sampled_from(
+        ["昨天", "今晚", "上周", "上周五", "上个月", "去年", "两年前", "三天前", "今早", "去年今天", "下周末"]
+    ),
+    st.integers(min_value=0, max_value=999),
+    st.sampled_from(["点", "次", "月", "人", "GB", "-15"]),
+)
+def test_digits_beside_a_relative_time_never_touch_its_date(words, number, unit):
+    dated = absolute(words, MONDAY, ZONE)
+    before, after = absolute(f"{number}{words}，", MONDAY, ZONE), absolute(f"{words}{number}{unit}", MONDAY, ZONE)
+    # "5两年前" counts something else, and stays.
+    assert before in (f"{number} {dated}，", f"{number}{words}，")
+    blank = " " if dated[-1].isdecimal() else ""
+    assert after == f"{dated}{blank}{number}{unit}"
+    # What looks for dates in a fact finds the one that was written, whole.
+    assert around_dates(after) == ["", f"{blank}{number}{unit}"]
+    assert around_dates(before) in ([f"{number} ", "，"], [before])
 
 
 @pytest.mark.django_db
