@@ -28,14 +28,46 @@ _ASKS_ENGLISH = re.compile(
     r"|(how (much|many|long|often|far|about)|what (about|if)|which (one|of))\b"
     r"|(i wonder|i was wondering|i'm wondering)\b)"
 )
+# "Which is why I moved": it goes on with what was said before.
+_GOES_ON = re.compile(r"(?i)^which (is|was|are|were) (why|how|where|when|what|because|also|not|fine|nice|great)\b")
+# A noun after the question word, or any subject after the verb: "What editor should I use", "Does vim beat emacs".
+_SUBJECT = r"(?!(?:not|never|always|rather|and|to|be|have|use|do|go|get|like|love|prefer)\b)[\w'.+#/-]+"
+_JUDGED = (
+    r"(better|best|worse|worst|good|bad|right|wrong|ok|okay|fine|worth|safe|enough|necessary|possible|recommended"
+    r"|needed|overkill|overrated|(?!other|ever|never|over|under|after|number|member|user)\w{3,}er than"
+    r"|(more|less) \w+ than)"
+)
+# What says of somebody, left unnamed, what they do or are: "Is born in …", "Does yoga every morning".
+_NO_SUBJECT = rf"(?! (?:not|\w+ed|\w+ing|born|made|told|an?|the|in|on|at|very|too|so|from|{_JUDGED})\b)"
+_NO_VERB = r"(?! (?:every|on|in|at|and|for|with|well|daily|yesterday|last|this|today)\b)"
+_ASKS_OF_THINGS = re.compile(
+    r"(?i)^(?:(what|which|whose)( [\w'+#.-]+){1,4} ((should|shall|could|can|would|will|do|does|did|must|might)"
+    r" (i|we|you|they|he|she|it|one|people|everyone|the|this|that|my|our|your)"
+    r"|(is|are|was|were|am|have|has|had) (i|we|you|they|he|she|it)"
+    rf"|(is|are|would be|works?|fits?|suits?) (the |a )?{_JUDGED})\b"
+    rf"|(is|are|was|were|isn't|aren't){_NO_SUBJECT}( {_SUBJECT}){{1,4}} ((a|an|the) )?{_JUDGED}\b"
+    rf"|(does|doesn't|did|didn't) {_SUBJECT}{_NO_VERB} \w+"
+    rf"|(should|would|could|can|will)( {_SUBJECT}){{1,2}} (be|work|help|scale|handle|cause|break|fit|suit|matter"
+    r"|replace|beat|improve|make|need|hold|have)\b"
+    r"|(any )?thoughts (on|about)\b"
+    r"|any (ideas?|opinions?|suggestions?|advice|recommendations?|tips|feedback|objections?) (on|about|for|to)\b)"
+)
 _WHETHER = (
     r"要不要|是不是|能不能|可不可以|该不该|应不应该|有没有|会不会|好不好|行不行|对不对|需不需要|值不值得|用不用|是否"
+    r"|(?P<verb>(?![动时])[\u4e00-\u9fff])不(?P=verb)(?![已得])"
 )
 _ASKS_CHINESE = re.compile(
     r"^(请问|怎么|怎样|为什么|为何|什么|哪|谁|如何|多少|几点|几个|是否|能否|可否|难道)"
     r"|(吗|(?<![这那])么|呢)$"
     rf"|{_WHETHER}"
-    r"|(怎么办|怎么样|什么意思|是什么|为什么|哪个|哪些|哪里|多少|几点)$"
+    r"|(怎么办|怎么样|什么意思|是什么|为什么|哪个|哪些|哪里|多少|几点|(?<!无论)(?<!不管)如何)$"
+    r"|^(何时|何处|何地|凭什么|何以)"
+    r"|^(应该|应当|该)?(采用|推荐|[用选挑买去学换装找做吃喝看读写]).{0,6}(什么|哪)(?!.*由).{0,10}$"
+)
+# What holds whatever the answer is tells: 谁都别动, 什么都不要, 有没有糖我都喝.
+_WHATEVER = re.compile(
+    r"(什么|谁|哪[个些里儿种]?|多少|几.)\w{0,2}?[都也]|(怎么|怎样|如何|咋)样?[都也]"
+    rf"|({_WHETHER}).{{0,8}}(我们?[都也]|[都也](行|好|可以|没事|一样|无所谓))"
 )
 # What asks without being phrased as a question. "Tell me when you delete something" is an instruction and does not.
 _OPEN_CHOICE = (
@@ -182,7 +214,11 @@ def _clause_asks(clause: str) -> bool:
         return True
     if not _KNOWS.search(clause) and (_ASKS_OURSELVES.search(clause) or _CHOOSES.search(clause)):
         return True
-    asks = _ASKS_ENGLISH.match(clause) or (_ASKS_CHINESE.search(clause) and not _KNOWS.match(clause))
+    if _GOES_ON.match(clause) or _WHATEVER.search(clause):
+        return False
+    words = " ".join(clause.split())
+    asks = _ASKS_ENGLISH.match(clause) or _ASKS_OF_THINGS.match(words)
+    asks = asks or (_ASKS_CHINESE.search(clause) and not _KNOWS.match(clause))
     return bool(asks and not _STATES.match(clause))
 
 
