@@ -16,16 +16,39 @@ _ACCEPTING_WORD = re.compile(
     r"|^(好|好的|好啊|好呀|好嘞|好了|好吧|很好|非常好|太好了|行|行啊|行吧|行的|可以|可以的|可以啊|对|对的|对啊|没错|是的|是啊"
     r"|没问题|同意|赞成|确认|接受|采纳|通过|正确|完全正确|不错|挺好|挺好的|定了|成|成交|就它|就这个|ok)$"
 )
+# What may follow such words; anything else may take them back: "That works in theory", 我确认一下.
+_TAIL = (
+    r"(?: (?:to|for|with) (?:me|us|all|both|everyone|everybody|the|this|that|it)\b.*"
+    r"| then| enough| too| overall| as it is)?$"
+)
+_AGREED_WITH = (
+    r"(?: (?:completely|fully|entirely|totally|wholeheartedly|too|then|please|100%))*"
+    r"(?: (?:with|to|on) (?!disagree\b).+)?$"
+)
+_WHAT = (
+    r"(?: (?:it|this|that|these|all(?: of it)?|(?:the|your|this) (?:\w+ )?(?:plan|proposal|suggestion|idea|decision"
+    r"|choice|changes?|conclusion|approach|design|option|solution|recommendation)))?$"
+)
+_WHAT_CHINESE = (
+    r"(?:这个|那个|该|此|上述|以上|上面的?|[你您](?:说的|提的|的)?)?"
+    r"(?:方案|建议|提议|看法|意见|观点|想法|做法|办法|计划|说法|结论|决定|选择|设计)?"
+)
 _ACCEPTING_START = re.compile(
-    r"(?i)^((yes|yeah|yep|ok|okay|sure)\s+)?(i agree|agreed|we agree|i accept|i approve|i confirm|i'm fine with"
-    r"|i am fine with|i'm happy with|(that )?(sounds|looks) (good|great|right|fine)"
-    r"|that (works|is right|is correct|is fine|is good)"
-    r"|that's (right|correct|fine|good|great|perfect)"
-    r"|this (works|is right|is correct|is fine|is good)|works for me|fine (by|with) me|go ahead|go for it|go with"
-    r"|let's (do|go|use|take|keep|stick|proceed)(?! \w+ing\b)|do it|do that"
-    r"|please (do|proceed|go ahead)|proceed|you're right|you are right)"
-    r"|^(我|我们)?(同意|赞成|接受|认可|确认|采纳)|^就(这么|这样|按|用|选|要|定)|^(按|照)(你|这个|这样|此|上面)"
-    r"|^听你的|^你说得对|^你说的对|^(这样|这个|这么做)(就)?(可以|行|好|很好|没问题|挺好)|^(好|好的|行|可以|对|是的)(就|那就|那么)"
+    r"(?i)^(?:(?:yes|yeah|yep|ok|okay|sure)\s+)?(?:"
+    rf"(?:i agree|agreed|we agree){_AGREED_WITH}|(?:i|we) (?:accept|approve|confirm){_WHAT}"
+    r"|i'm fine with|i am fine with|i'm happy with"
+    rf"|(?:that )?(?:sounds|looks) (?:good|great|right|fine){_TAIL}"
+    rf"|(?:that|this) (?:works|is right|is correct|is fine|is good){_TAIL}"
+    rf"|that's (?:right|correct|fine|good|great|perfect){_TAIL}"
+    r"|(?:works for|fine (?:by|with)) (?:me|us)(?: then| too)?$|go ahead|go for it|go with"
+    r"|let's go (?:with|for|ahead)\b|let's (?:do|use|take|keep|stick|proceed)(?! (?:\w+ing|an?|our|to the next)\b)"
+    r"|do it|do that"
+    r"|please (?:do|proceed|go ahead)|proceed|you're right|you are right)"
+    rf"|^(?:我|我们)?(?:完全|非常|也)?(?:同意|赞成|接受|认可|确认|采纳){_WHAT_CHINESE}[了吧啊呀的]*$"
+    r"|^就(?:这么|这样)(?:办|做|定|来|干|决定|弄)?[了吧啊]*$|^就[用选定](?![户力心处途举价]|.*(?:来说|而言)).{1,30}$"
+    rf"|^就?(?:按照?|照){_WHAT_CHINESE}(?:来|做|办|执行|推进|进行|走)?[了吧啊]*$"
+    r"|^(?:听你的|你说[得的]对)[了吧啊呀]*$|^(?:这样|这个|这么做)(?:就)?(?:可以|行|好|很好|没问题|挺好)"
+    r"|^(?:好|好的|行|可以|对|是的)(?:就|那就|那么)"
 )
 # After these it goes without saying that what follows is meant; "ok" and the like only show that somebody listened.
 _PLAIN_YES = re.compile(
@@ -48,6 +71,17 @@ _POINTS_BACK = re.compile(
 )
 _COURTESY = re.compile(r"(?i)^((many\s+)?(thanks|thank you|thx)\b.*|please|(谢谢|多谢|辛苦|麻烦)(你|您|了)*)$")
 _NEXT_TASK = re.compile(r"(?i)^(next|now|then|after that|also|please)\b|^(接下来|下一步|然后|现在|请)")
+# A next task that turns round what was agreed, or may: "Yes. Now undo that.", 好的。现在改成MySQL.
+_TURNS_ROUND = re.compile(
+    r"(?i)\b(use|using|undo|revert|drop|remove|delete|forget|replace|switch|change|cancel|roll ?back|migrate"
+    r"|move (to|back)|go (with|back)|pick|choose|try)\b|[改换撤删退忘用选]|取消|放弃"
+)
+# Of only a part, or only by the look of it.
+_RESERVES = re.compile(
+    r"(?i)\b(only|in (theory|principle)|on paper|at first (glance|sight)|so far|partially|mostly|to (know|hear|see)"
+    r"|(with|to|on|accept|confirm|approve) (the |your )?(first|second|third|last|other|half|part|parts|most|some|one) )"
+    r"|一半|一部分|部分(?!人)|基本|原则上|理论上"
+)
 _PUTS_OFF = re.compile(
     r"(?i)\b(think|thinking|consider|considering|sleep on|look into|tell (me|us)|show (me|us)|explain|hate|dislike"
     r"|other (options?|ways?)|alternatives?)\b|考虑|再(看|想|给|说|聊|议)|看看|说说|其他|其它|讨厌"
@@ -90,6 +124,8 @@ def accepts(text: str) -> bool:
         certain = _YES_AFTER_ALL.sub(" ok ", sentence)
         if is_question(sentence) or _REFUSES.search(certain) or _PUTS_OFF.search(certain):
             return False
+        if _RESERVES.search(f"{certain} "):
+            return False
         if _accepting(certain):
             accepted = True
         elif not _beside_the_point(certain, accepted):
@@ -111,4 +147,8 @@ def _accepting(sentence: str) -> bool:
 
 def _beside_the_point(sentence: str, accepted: bool) -> bool:
     said = sentence.strip(EDGES)
-    return bool(FILLER.match(said) or _COURTESY.match(said) or (accepted and _NEXT_TASK.match(said)))
+    return bool(FILLER.match(said) or _COURTESY.match(said) or _next_task(said, accepted))
+
+
+def _next_task(said: str, accepted: bool) -> bool:
+    return bool(accepted and _NEXT_TASK.match(said) and not _TURNS_ROUND.search(said))
