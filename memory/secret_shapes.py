@@ -30,7 +30,7 @@ _WEBHOOK = re.compile(
     r"|open\.(?:feishu\.cn|larksuite\.com)/open-apis/bot/|chat\.googleapis\.com/v1/spaces/"
     r"|events\.pagerduty\.com/integration/|hc-ping\.com/(?=[\w-]{16})|webhook\.site/(?=[\w-]{16})"
     rf"|[^\s/]{{1,100}}/(?:[^\s?#/]{{1,60}}/){{0,4}}(?:web)?hooks?/(?:[\w-]{{1,40}}/){{0,2}}{_UNGUESSABLE})"
-    r"[^\s\"'<>)\]，。；]*"
+    r"(?:\[redacted\]|[^\s\"'<>)\]，。；])*"
 )
 
 # To the last @ before white space, so that a password with / or @ goes whole.

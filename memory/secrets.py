@@ -9,6 +9,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
+from urllib.parse import unquote
 
 from memory.reading_form import as_read
 from memory.secret_shapes import SHAPES
@@ -16,11 +17,22 @@ from memory.secret_shapes import SHAPES
 REDACTED = "[redacted]"
 # A shorter value would stand in ordinary words too.
 ENVIRONMENT_MIN_CHARS = 8
+# A shorter value of the environment is one only where no word goes on beside it.
+UNLIKE_WORDS_CHARS = 16
 
 # A shell's PWD alone is the folder that it stands in.
 _SECRET_NAME = re.compile(
-    r"(?i)(?:(?:^|_)(?:key|keys|apikey|token|tokens|secret|secrets|password|passwd|credential|credentials|dsn)|_pwd)(?:_|$)"
+    r"(?i)(?:(?:^|_)(?:key|keys|apikey|token|tokens|secret|secrets|credential|credentials|dsn|(?:db|pg)?pass)"
+    r"|password|passwd|passphrase|(?:db|_)pwd)(?:_|$)"
 )
+_URL_PASSWORD = re.compile(r"://[^/\s:@]*:(?P<password>\S+)@")
+# A word of letters: `postgres` as a password must not be taken out of "We use postgres".
+_WORD = re.compile(r"[A-Za-z]?[a-z]{1,14}|[A-Z]{1,15}")
+_REDACTED_VALUE = re.compile(
+    r"(?i)(?:[\w.$#-]{1,60}[\"']?\s{0,3}(?:=|:|：|是|为|\bis\b)\s{0,3}[\"']?|https?://[\w.:-]{1,100}/(?:[a-z]{1,40}/){0,4}"
+    rf"|-{{4,5}} ?BEGIN [A-Z0-9 ]{{0,60}}-{{4,5}}\s{{0,9}}){re.escape(REDACTED)}(?=[\s,;\"'}})&@/-]|\Z)"
+)
+AROUND_CHARS = 100
 _AMOUNT = re.compile(r"[-+]?[\d_.,]+")
 _NAMES_A_PLACE = re.compile(r"(?i)_(?:file|path|dir|folder)$")
 # Full-width digits are digits too; the blanks and dashes of any kind between groups are one to three.
@@ -89,7 +101,7 @@ def _found(text: str, environment: Mapping[str, str] | None) -> Iterator[tuple[s
 def _matches(text: str, values: Iterable[str]) -> Iterator[tuple[str, int, int]]:
     for kind, shape in SHAPES.items():
         for match in shape.finditer(text):
-            if REDACTED not in match.group():
+            if REDACTED not in match.group() or _holds_more(shape, match):
                 yield kind, match.start(), match.end()
     for match in _CARD.finditer(text):
         digits = "".join(str(int(sign)) for sign in match.group() if sign.isdecimal())
@@ -98,8 +110,25 @@ def _matches(text: str, values: Iterable[str]) -> Iterator[tuple[str, int, int]]
     for value in values:
         begin = text.find(value)
         while begin >= 0:
-            yield "secret of this server", begin, begin + len(value)
-            begin = text.find(value, begin + len(value))
+            end = begin + len(value)
+            if len(value) >= UNLIKE_WORDS_CHARS or not (_goes_on(text, begin) or _goes_on(text, end)):
+                yield "secret of this server", begin, end
+            begin = text.find(value, end)
+
+
+def _goes_on(text: str, place: int) -> bool:
+    """Whether a word has this place within it: `internal` within "international"."""
+    return 0 < place < len(text) and all(sign.isascii() and sign.isalnum() for sign in text[place - 1 : place + 1])
+
+
+def _holds_more(shape: re.Pattern[str], match: re.Match[str]) -> bool:
+    """Whether a secret is left in what has the shape of one when every `[redacted]` that stands for a whole value is
+    taken away with its name: whoever writes that word beside a secret hides nothing by it."""
+    rest = _REDACTED_VALUE.sub("", match.group()).replace(REDACTED, "")
+    before = match.string[max(0, match.start() - AROUND_CHARS) : match.start()]
+    around = f"{before}{rest}{match.string[match.end() : match.end() + AROUND_CHARS]}"
+    found = shape.search(around, len(before))
+    return found is not None and found.start() < len(before) + len(rest)
 
 
 def _is_issued(digits: str) -> bool:
@@ -124,11 +153,20 @@ def luhn_holds(digits: str) -> bool:
 
 
 def _values(environment: Mapping[str, str]) -> set[str]:
-    """Values of variables whose names say that they are secret. Numbers are amounts, such as a budget's tokens, and
-    would be found in other numbers; the path of a file with a key is no key."""
+    """Values of variables whose names say that they are secret, and the passwords in URLs, whatever the name. Numbers
+    are amounts, such as a budget's tokens, and would be found in other numbers; the path of a file with a key is no
+    key, and a single word of letters stands in what anybody says."""
     named = {
         value.strip()
         for name, value in environment.items()
         if _SECRET_NAME.search(name) and not _NAMES_A_PLACE.search(name)
     }
-    return {value for value in named if len(value) >= ENVIRONMENT_MIN_CHARS and not _AMOUNT.fullmatch(value)}
+    for value in environment.values():
+        within = _URL_PASSWORD.search(value)
+        if within:
+            named |= {within["password"], unquote(within["password"])}
+    return {
+        value
+        for value in named
+        if len(value) >= ENVIRONMENT_MIN_CHARS and not _AMOUNT.fullmatch(value) and not _WORD.fullmatch(value)
+    }

@@ -110,10 +110,77 @@ def test_ordinary_words_pass(words):
 
 
 def test_values_of_secret_variables_are_recognised_and_short_ones_are_not():
-    variables = {"OPENAI_API_KEY": "quitesecret", "DB_PASSWORD": "x", "TOKEN": "seven77", "HOME": "/home/alice"}
-    words = "x marks the spot: quitesecret, seven77 in /home/alice, quitesecretly"
-    assert redact(words, variables) == "x marks the spot: [redacted], seven77 in /home/alice, [redacted]ly"
+    variables = {"OPENAI_API_KEY": "quite2secret", "DB_PASSWORD": "x", "TOKEN": "seven77", "HOME": "/home/alice"}
+    words = "x marks the spot: quite2secret, seven77 in /home/alice, quite2secretly"
+    assert redact(words, variables) == "x marks the spot: [redacted], seven77 in /home/alice, quite2secretly"
     assert kinds_in("xylophone", variables) == []
+
+
+def test_no_word_of_letters_in_the_environment_alters_what_anybody_says():
+    variables = {
+        "POSTGRES_PASSWORD": "postgres",
+        "APP_TOKEN": "internal",
+        "SECRET_KEY": "PRODUCTION",
+        "A_KEY": "int-2026",
+    }
+    words = "We use postgres for the international branch, in PRODUCTION, with print-2026 and int-20260."
+    assert redact(words, variables) == words
+    assert redact("We use int-2026，是int-2026吗", variables) == "We use [redacted]，是[redacted]吗"
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("DATABASE_URL", "postgres://me:hunter%2B22@db:5432/app"),
+        ("PGPASSWORD", "hunter+22"),
+        ("DBPASS", "hunter+22"),
+        ("DB_PASS", "hunter+22"),
+        ("MYSQL_ROOT_PASSWORD", "hunter+22"),
+    ],
+)
+def test_passwords_of_the_environment_are_known_within_urls_and_by_other_names(name, value):
+    assert redact("It is hunter+22.", {name: value}) == "It is [redacted]."
+    assert redact("It is postgres, at db:5432/app.", {name: value}) == "It is postgres, at db:5432/app."
+
+
+@pytest.mark.parametrize(
+    ("words", "secret"),
+    [
+        ("Cookie: id=a3fWa9876543xyz; csrf=[redacted]", "a3fWa9876543xyz"),
+        ("password=hunter2[redacted]", "hunter2"),
+        ("password=[redacted]hunter2", "hunter2"),
+        ("postgres://user:s3cr3t[redacted]@db", "s3cr3t"),
+        ("-----BEGIN RSA PRIVATE KEY-----\nMIIEpAIBAAKCAQEA7bq\n(the rest was [redacted])", "MIIEpAIBAAKCAQEA7bq"),
+        ("https://hooks.slack.com/services/T000/B000/k3J9s[redacted]", "k3J9s"),
+        ("Authorization: Bearer abcdef1234[redacted]", "abcdef1234"),
+        ("Authorization: Digest response=6629fae49393a053, [redacted]", "6629fae49393a053"),
+        ("我的密钥是 abcdef0123456789[redacted]", "abcdef0123456789"),
+        ("curl -u admin:S3cretPw9[redacted] https://example.org", "S3cretPw9"),
+    ],
+)
+def test_the_mark_of_redaction_beside_a_secret_hides_nothing(words, secret):
+    shown = redact(f"Mine is {words}", {})
+    assert secret not in shown
+    assert (redact(shown, {}), kinds_in(shown, {})) == (shown, [])
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "Cookie: id=[redacted]; csrf=[redacted]",
+        "password=[redacted], and more",
+        '{"password": "[redacted]"}',
+        "the password is [redacted]",
+        "密码是[redacted]",
+        "postgres://user:[redacted]@db",
+        "-----BEGIN RSA PRIVATE KEY-----\n[redacted]\n-----END RSA PRIVATE KEY-----",
+        "https://hooks.slack.com/services/[redacted]",
+        "Authorization: Bearer [redacted]",
+        "api key: [redacted]",
+    ],
+)
+def test_what_was_redacted_already_stays_as_it_is(words):
+    assert (redact(words, {}), kinds_in(words, {})) == (words, [])
 
 
 @pytest.mark.parametrize("between", ["-", " ", "\u00a0", "\u202f", "\u2011", "\u2013", ". "])
@@ -127,11 +194,11 @@ def test_no_folder_amount_or_path_of_the_environment_is_a_secret():
         "MAXCLAW_BUDGET_USER_TOKENS": "20000000",
         "MAXCLAW_BUDGET_SERVER_TOKENS": "200000000",
         "TLS_KEY_FILE": "/etc/ssl/private.pem",
-        "DB_PWD": "quitesecret",
+        "DB_PWD": "quite2secret",
     }
     words = "Keeps notes in /home/alice/notes.md, earns 20000000 yen or 1200000000 won, reads /etc/ssl/private.pem"
     assert (kinds_in(words, variables), redact(words, variables)) == ([], words)
-    assert redact("It is quitesecret.", variables) == "It is [redacted]."
+    assert redact("It is quite2secret.", variables) == "It is [redacted]."
 
 
 def test_the_variables_are_this_servers_own(monkeypatch):
@@ -190,7 +257,7 @@ def test_signs_that_nobody_sees_and_full_width_ones_hide_no_secret(kind, words, 
     assert shown.startswith("我的是 ")
     assert words not in as_read(shown)[0]
     assert kinds_in(shown, {}) == []
-    assert "quitesecret" not in as_read(redact(hide("It is quitesecret."), {"A_TOKEN": "quitesecret"}))[0]
+    assert "quite2secret" not in as_read(redact(hide("It is quite2secret."), {"A_TOKEN": "quite2secret"}))[0]
 
 
 def test_a_secret_that_reads_otherwise_is_redacted_where_it_stands():
