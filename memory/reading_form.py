@@ -6,6 +6,8 @@ from functools import lru_cache
 
 # They end an address or a word in Chinese, which their plain forms do not.
 _STOPS = "，；。！？（）"
+# They join what a "-" does.
+_HYPHENS = "\u2010\u2011\u2012\u2013\u2212"
 # What is not seen and is no format sign (Cf): joiners, variation selectors, fillers.
 _UNSEEN = {0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFFA0, *range(0x180B, 0x1810), *range(0xFE00, 0xFE10)}
 
@@ -27,4 +29,6 @@ def as_read(text: str) -> tuple[str, list[int]]:
 def _read(sign: str) -> str:
     if unicodedata.category(sign) == "Cf" or ord(sign) in _UNSEEN:
         return ""
+    if sign in _HYPHENS:
+        return "-"
     return sign if sign in _STOPS else unicodedata.normalize("NFKC", sign)

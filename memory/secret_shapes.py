@@ -9,6 +9,14 @@ import re
 _MADE = r"(?=[\w.~+/=-]{0,300}\d)[\w.~+/=-]"
 _IS = r"['\"]?\s{0,3}(?:=|:|：|是|为|\bis\b)\s{0,3}['\"]?"
 
+# Words and short numbers between strokes, which people write: report-2024-final-v2.
+_WORDS = r"(?:[a-zA-Z]{1,15}|v?\d{1,4})(?:[-_](?:[a-zA-Z]{1,15}|v?\d{1,4})){2,12}(?![\w.~+/=-])"
+# Base64, which is of whole fours, with a capital after another sign.
+_BASE64 = (
+    r"(?-i:(?=[\w+/]{0,200}[a-z0-9][A-Z])(?:[A-Za-z0-9+/]{4}){2,400}(?:[A-Za-z0-9+/]{2}==|[A-Za-z0-9+/]{3}=)?"
+    r"(?![\w+/=]))"
+)
+
 _PRIVATE_KEY = re.compile(
     r"-{4,5} ?BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}.*?"
     r"(?:-{4,5} ?END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)? ?-{4,5}|\Z)"
@@ -45,6 +53,7 @@ _URL_PASSWORD = re.compile(
     # Data source names of drivers that write no scheme.
     rf"|(?<![\w/:.-])[\w.-]{{1,60}}:{_PASSWORD}(?=@(?:tcp|udp|unix)\d?\()"
     r"|(?<![\w/.-])[\w.$#-]{1,60}/[^\s/@\"'<>]{1,100}(?=@//[\w\[])"
+    r"|(?i:(?<=jdbc:oracle:thin:))[\w.$#-]{1,60}/[^\s/@\"'<>]{1,100}(?=@)"
 )
 
 _COMMAND_PASSWORD = re.compile(
@@ -59,7 +68,7 @@ _NAMED_PASSWORD = re.compile(
     rf"|(?<![\w-])\w{{0,60}}{_PASSWORDS}[\"']?\s{{0,3}}:\s{{0,3}}"
     rf"(?=([\"'])(?!(?:{_NO_WORD})[\"'])[^\"'\n]{{4,200}}\1)"
     rf"|(?<![\w-])\w{{0,60}}(?:{_PASSWORDS}|\bpw)(?:\s{{0,3}}:|\s{{1,3}}is\b|['’]s\b)\s{{0,3}}"
-    r"(?=[^\s,;]{0,200}[\d!@#$%^&*_])"
+    r"(?!1password\b)(?=[^\s,;]{0,200}[\d!@#$%^&*_])"
     # A word that stands alone behind it is one; words that go on are a sentence.
     rf"|(?<![\w-]){_PASSWORDS}\s{{0,3}}[:：]\s{{0,3}}(?!(?:{_NO_WORD})\b)(?=[\w-]{{4,100}}[.,;]?\s{{0,20}}(?:\n|\Z))"
     r"|(?:密码|口令)\s{0,3}(?:是|为|=|:|：)\s{0,3}(?=[\x21-\x7e]{4}))"
@@ -69,26 +78,30 @@ _NAMED_PASSWORD = re.compile(
 _COOKIE = re.compile(
     r"(?i)(?<![\w-])(?:set-)?cookie[\"']?\s{0,3}:\s{0,3}[\"']?[^\s=;,]{1,100}=[^\r\n]*"
     r"|(?<![\w.-])(?:[\w.-]{0,60}[_.-])?(?:(?:sess(?:ion)?(?:[_-]?(?:id|token))?|sid|(?:csrf|xsrf)[_-]?token|phpsessid"
-    r"|jsessionid|auth_?cookie|remember_token|auth_token|li_at)[\"']?\s{0,3}=|session[_-]?(?:id|token)[\"']?\s{0,3}:)"
+    r"|jsessionid|auth_?cookie|remember_token|auth_token|li_at|aspnetcore\.[\w.]{1,40})[\"']?\s{0,3}=|session[_-]?(?:id|token)[\"']?\s{0,3}:)"
     r"\s{0,3}[\"']?(?=[^\s;\"']{0,200}\d)[^\s;,\"']{8,}"
+    r"|(?<![\w-])(?:-b|--cookie)[ =]{1,3}[\"']?[\w.-]{1,60}=[^\s\"']{6,}[^\"'\r\n]{0,4000}"
 )
 
 _BEARER = re.compile(
-    rf"(?i)(?<![\w-])(?:bearer(?:\s{{1,3}}token)?(?:\s{{1,3}}|\s?[:=]\s?|%20)(?:{_MADE}{{10,}}|[\w.~+/=-]{{20,}})"
+    rf"(?i)(?<![\w-])(?:bearer(?:\s{{1,3}}token)?(?:\s{{1,3}}|\s?[:=]\s?|%20)(?!{_WORDS})(?:{_MADE}{{10,}}|[\w.~+/=-]{{20,}})"
     r"|authorization[\"']?\s{0,3}[:=]\s{0,3}[\"']?(?:digest\s{1,3}[^\r\n]{6,}"
+    rf"|basic(?:\s{{1,3}}|%20){_BASE64}"
     r"|(?:basic|bearer|token|apikey|negotiate)(?:\s{1,3}|%20)(?=\S{0,200}\d|\S{16})\S{6,})"
-    r"|basic\s{1,3}(?=[a-z0-9+/]{0,200}[A-Z0-9])(?=[a-z0-9+/]{0,200}\d)[a-z0-9+/]{12,}={0,2})"
+    rf"|basic\s{{1,3}}(?=[a-z0-9+/]{{0,200}}\d)(?=[a-z0-9+/=]{{12}}){_BASE64})"
     r"|\beyJ[\w-]{8,}\.[\w-]{8,}(?:\.[\w-]*)?"
 )
 
 # Keys that say by how they begin whose they are.
 _ISSUED = "|".join(
     (
-        r"(?<![\w-])(?:sk|pk|rk)[-_](?=[\w-]{0,200}\d)(?![a-z]{1,20}[-_]?\d{4}[-_])[\w-]{12,}",
-        r"\bsk-[\w-]{16,}|\b(?:sk|pk|rk)_(?:live|test)_\w{10,}|\bwhsec_[\w+/=-]{10,}",
+        r"(?<![\w-])(?:sk|pk|rk)[-_](?=[\w-]{0,200}\d)(?![a-z]{1,20}[-_]?\d{4}[-_])"
+        rf"(?!{_WORDS})[\w-]{{12,}}",
+        rf"\bsk-(?!{_WORDS})[\w-]{{16,}}",
+        r"\b(?:sk|pk|rk)_(?:live|test)_\w{10,}|\bwhsec_[\w+/=-]{10,}",
         r"\b(?:AKIA|ASIA)[0-9A-Z]{12,}|\bAIza[\w-]{20,}|\bya29\.[\w-]{20,}|\b1//0[\w-]{20,}",
         r"\b(?:ghp|gho|ghu|ghs|ghr)_\w{16,}|\bgithub_pat_\w{20,}|\bgl(?:pat|rt|dt|ptt|soat|cbt|ft)-[\w-]{16,}",
-        r"\bxox[abeprs]-[\w-]{10,}|\bxapp-\d-[\w-]{10,}|\bdckr_pat_[\w-]{16,}|\bnpm_[A-Za-z0-9]{20,}|\bpypi-[\w-]{16,}",
+        r"\bxox[abeprs]-[\w-]{10,}|\bxapp-\d-[\w-]{10,}|\bdckr_pat_[\w-]{16,}|\bnpm_[A-Za-z0-9]{20,}|\bpypi-(?=[\w-]{0,200}[\dA-Z])[\w-]{16,}",
         r"\bgsk_[A-Za-z0-9]{10,}|\bhf_[A-Za-z0-9]{10,}|\br8_[A-Za-z0-9]{20,}|\bxai-\w{10,}|\bnvapi-[\w-]{20,}",
         r"\bpplx-[A-Za-z0-9]{20,}|\btvly-[\w-]{16,}|\blin_api_\w{20,}|\bsecret_[A-Za-z0-9]{32,}|\bntn_[A-Za-z0-9]{20,}",
         r"\bfigd_[\w-]{20,}|\bsq0(?:atp|csp)-[\w-]{16,}|\bdapi[0-9a-f]{32}\b|\bph[cx]_[A-Za-z0-9]{30,}",
@@ -101,7 +114,8 @@ _API_KEY = re.compile(
     rf"{_ISSUED}"
     r"|(?i:(?<![a-z])x-api-key['\"]?\s{0,3}:\s{0,3}['\"]?[\w.~+/=-]{10,})"
     r"|(?i:(?<![a-z])(?:api|(?:shared)?access|secret|account|auth|client|private|refresh|signing|encryption)[-_ ]?"
-    rf"(?:access[-_ ]?)?(?:key|token|secret)(?:[-_ ]?id)?{_IS}{_MADE}{{8,}})"
+    rf"(?:access[-_ ]?)?(?:key|token|secret)(?:[-_ ]?id)?{_IS}"
+    rf"(?![a-z]{{1,15}}(?:_[a-z]{{1,15}}){{1,4}}_\d{{1,6}}(?!\w)){_MADE}{{8,}})"
     rf"|(?:密钥|秘钥|令牌)\s{{0,3}}(?:是|为|=|:|：)\s{{0,3}}(?=[\x21-\x7e]{{0,200}}\d)[\x21-\x7e]{{8,}}"
     # A word of its own kind before what a machine made: "my token is 8f3a…", "SECRET=8f3a…". Words of a name between
     # strokes were made by nobody's machine: "sort key: created_at_2023".

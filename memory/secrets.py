@@ -36,7 +36,7 @@ AROUND_CHARS = 100
 _AMOUNT = re.compile(r"[-+]?[\d_.,]+")
 _NAMES_A_PLACE = re.compile(r"(?i)_(?:file|path|dir|folder)$")
 # Full-width digits are digits too; the blanks and dashes of any kind between groups are one to three.
-_BETWEEN = r"([ .\u3000\u00a0\u202f\u2010-\u2015-]{1,3})"
+_BETWEEN = r"([ ./_\u3000\u00a0\u2007\u2009\u202f\u2010-\u2015-]{1,3})"
 _CARD = re.compile(
     rf"(?<![0-9A-Za-z_.+-])(?:\d{{14,19}}|\d{{4}}{_BETWEEN}\d{{4}}\1\d{{4}}\1\d{{1,4}}(?:\1\d{{1,3}})?"
     rf"|\d{{4}}{_BETWEEN}\d{{6}}\2\d{{4,5}})(?![0-9A-Za-z_-]|\.\d)"

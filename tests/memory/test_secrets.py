@@ -23,12 +23,15 @@ SECRETS = {
         "我的API密钥是 abcdef0123456789",
         "dckr_pat_abcdefghijklmnopqrstuvwxyz1",
         "X-API-KEY: abcdefghijkl",
+        "sk\u2011ant\u2013api03\u2011abcdefghijklmnop1",
     ],
     "bearer token": [
         "Bearer abcdef1234",
         "Authorization: Bearer abc.def-123456789",
         "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0.abc",
         "bearer: abcdef0123456789",
+        "Authorization: Basic dXNlcjpwYXNz",
+        "basic dXNlcjpwYXNzd29yZDE=",
         'Authorization: Digest username="a", response="6629fae49393a05397450978507c4ef1"',
     ],
     "private key": [
@@ -42,6 +45,7 @@ SECRETS = {
         "postgres://me:12345/abc@host",
         "redis://:12345/6@host:6379",
         "jdbc:oracle:thin:scott/tiger@//host:1521/orcl",
+        "jdbc:oracle:thin:scott/tiger@host:1521:orcl",
         "root:hunter2@tcp(127.0.0.1:3306)/orders",
     ],
     "password": [
@@ -66,6 +70,8 @@ SECRETS = {
     "cookie": [
         "laravel_session=eyJpdiI6Ik1234",
         "ASP.NET_SessionId=abcdef0123456789",
+        ".AspNetCore.Cookies=CfDJ8abc123456789",
+        "curl -b 'auth=a3fWa9876543xyz' https://example.org",
         "Cookie: sessionid=abc; csrftoken=def",
         "Set-Cookie: sid=x1; Path=/",
         "sessionid=8f7s9d8f7s9df",
@@ -101,6 +107,8 @@ def test_each_shape_is_recognised_and_redacted(kind, words):
         "sort_key=created_at_20230508, primary_key=True, foreign_key = user_id_12345678",
         "https://github.com/x/y/blob/main/webhooks/handlers_2023_v2.py, hf_hub_download, authorization: token required",
         "EAN 4006381333931, 身份证 440101199003077750, +4915112345679, IBAN DE89 3704 0044 0532 0130 00",
+        "sk-2024-report-final-v2, Bearer authentication-with-openid-connect, basic HTML5andCSS3Course",
+        "pypi-publish-workflow, The password is 1Password's job, access token: expires_in_3600",
         "See a/b@c, 12:30@noon, ratio 3:4@home, image registry.example.org:5000/app@sha256:9f86d081884c7d65",
     ],
 )
@@ -183,7 +191,7 @@ def test_what_was_redacted_already_stays_as_it_is(words):
     assert (redact(words, {}), kinds_in(words, {})) == (words, [])
 
 
-@pytest.mark.parametrize("between", ["-", " ", "\u00a0", "\u202f", "\u2011", "\u2013", ". "])
+@pytest.mark.parametrize("between", ["-", " ", "/", "_", "\u2007", "\u00a0", "\u202f", "\u2011", "\u2013", ". "])
 def test_a_card_is_known_whatever_stands_between_its_groups(between):
     assert kinds_in(f"Mine is {between.join(('4111', '1111', '1111', '1111'))}.", {}) == ["card number"]
 
