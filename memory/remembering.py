@@ -32,15 +32,24 @@ ANSWERS_MAX = 5
 # Words with which people ask for it, and what has such words and asks for nothing: "do you remember", 我记得.
 _ASKS = re.compile(
     r"(?i)\b(remember|memori[sz]e|(keep|bear) in mind|(don't|do not|never) forget|for the record"
-    r"|(write|put|jot|take|note) (it|this|that|them|these|those|my|me|the|.{0,40}) ?down|(make|take) (a )?note"
+    r"|(write|jot|note) (it|this|that|them|these|those|my|me|the|.{0,40}) ?down|(put|take) (it|this|that|them) down"
+    r"|(make|take) (a )?note"
     r"|note (to self|that|this|it|down|my|:)|(save|store|record|log|keep) (this|that|it|my)\b"
     r"|(save|store|add|put|commit|keep)\b.{0,60}\b(memory|for later|for next time))"
-    r"|记住|记下|记得|记着|记一下|记到|记录|别忘|不要忘|勿忘|牢记|保存|备忘|存[下到进]|写下来"
+    r"|记住|记下|记得|记着|记一下|记到|记录(?!日志|错误|数据|到|在)|别忘|不要忘|勿忘|牢记|保存(?!文件|图片|代码|到|成|为)|备忘|存[下到进]|写下来"
 )
 _ASKS_NOT = re.compile(
     r"(?i)\b(do|did|don't|didn't|can't|cannot|couldn't|if) (you|i|we|they)( still| even)? remember"
     r"|\b(i|we|they|he|she)( (still|also|only|don't|do not|can't|cannot|can|could|hardly|barely|didn't))* remember"
     r"|\b(don't|do not|never|no need to|needn't|stop|without) (remember|memori[sz]|sav|stor|not|record|keep)"
+    r"|^(how|where|why|should|shall|when (do|did|should|can|will))\b"
+    r"|^remember (me|him|her|us|them|when|how|that time)\b[^.!]*\?$"
+    # To be put where a program or a person reads it, or kept as it is.
+    r"|\b(write|put|note|log|save|store|record|keep|add|take)\b.{0,60}\b(to|in|into|on|as|under) "
+    r"(the |an? |our |your )?(\w+ )?(console|files?|database|db|disk|table|logs?|readme|docs?|folder|repo|server"
+    r"|clipboard|cache|code|git)\b"
+    r"|\b(save|write|store)\b.{0,60}\.(txt|md|py|json|csv|log)\b|\bkeep (the )?memory\b"
+    r"|\bkeep (this|that|it) (short|brief|simple|concise|up|going|clean|small)\b"
     r"|不记得|记得吗|还记得|记不[得住清]|(我|我们|他|她|他们)(还|都|只|也)?记得|(别|不要|不用|无需|不必)(再)?(记|保存|存)"
 )
 
@@ -91,6 +100,12 @@ def _asked_for(thread: Thread, asking: int, text: str, asked_with: str) -> list[
                 f"The person's own words here hold no “{head(asked_with, 60)}”: give in asked_with, word for word, "
                 "what they asked with, or leave it."
             )
+        places = [place for place in places if _carries(said[place].text, text)]
+        if not places:
+            raise FactRefused(
+                f"Where the person said “{head(asked_with, 60)}”, they asked for nothing to be remembered, nor said "
+                "anything of this. Write what they asked for in words of theirs."
+            )
     else:
         newest = max((place for place, row in enumerate(said) if row.role == Message.Role.USER), default=0)
         places = [place for place in range(newest, len(said)) if asks_to_remember(said[place].text)]
@@ -103,6 +118,11 @@ def _asked_for(thread: Thread, asking: int, text: str, asked_with: str) -> list[
     words = set(lexical.query_tokens(text))
     asked, after = said[places[-1]], said[places[-1] + 1 :][:ANSWERS_MAX]
     return [asked, *(row for row in after if words & set(lexical.tokens(row.text)))]
+
+
+def _carries(said: str, text: str) -> bool:
+    """Whether words ask for something to be remembered, in so many words, or speak of what is to be remembered."""
+    return asks_to_remember(said) or bool(set(lexical.query_tokens(text)) & set(lexical.tokens(own_words(said))))
 
 
 def _said(thread: Thread, asking: int) -> list[Message]:

@@ -145,6 +145,9 @@ def test_what_nobody_asked_for_is_refused_unless_the_model_points_at_the_words_t
     for invented in ("Remember nuts", "nuts are healthy", "merk dir das"):
         with pytest.raises(FactRefused, match=r"hold no .* word for word"):
             remembering.remember(context, FACT | {"asked_with": invented})
+    # Words of theirs that neither ask for anything nor speak of it prove nothing, wherever they stand.
+    with pytest.raises(FactRefused, match=r"asked for nothing to be remembered"):
+        remembering.remember(context, FACT | {"asked_with": "genauer gesagt"})
     assert not Fact.objects.exists()
     remembering.remember(context, FACT | {"text": "Keine Nüsse.", "asked_with": "merk  dir, dass"})
     assert proofs() == ["Merk dir, dass ich keine Nüsse vertrage!"]
@@ -170,6 +173,13 @@ def test_what_nobody_asked_for_is_refused_unless_the_model_points_at_the_words_t
         ("你还记得我吗", False),
         ("我记得这首歌", False),
         ("不要记住这个", False),
+        ("记录日志到文件", False),
+        ("Log this error to the console", False),
+        ("Write it down in the README", False),
+        ("Put the kettle down", False),
+        ("How do I save this?", False),
+        ("Remember me?", False),
+        ("Keep this short.", False),
     ],
 )
 def test_words_that_ask_for_something_to_be_remembered(words, asks):
