@@ -295,7 +295,7 @@ class FactLog(models.Model):
     after = ArrayField(models.BigIntegerField(), default=list, help_text=_("ids of the facts that came of it"))
     # When the words were said that led to it, where a model read them: it may read old ones late.
     as_of = models.DateTimeField(_("as of"), null=True, blank=True, editable=False)
-    # Fingerprints of facts that were forgotten, so that neither the same file nor older words bring one back.
+    # Marks of forgotten facts (`memory/forgotten.py`), so that neither the same file nor older words bring one back.
     forgotten = ArrayField(
         models.CharField(max_length=64), verbose_name=_("forgotten"), default=list, blank=True, editable=False
     )

@@ -15,6 +15,7 @@ from maxclaw.text import visible
 from memory import evidence, secrets
 from memory.evidence import Proof
 from memory.fact_drafts import FactDraft, fingerprint_of
+from memory.forgotten import marks_of
 from memory.models import Fact, FactEvidence, FactLog
 from memory.refusals import FactRefused
 from threads.visibility import Level, Viewer, thread_filter
@@ -167,7 +168,8 @@ def taken_back(owner_id: int, draft: FactDraft, level: Level) -> datetime | None
     retired = [fact.pk for fact in said if fact.status == Fact.Status.RETIRED]
     by_hand = Q(writer__in=Fact.BY_HAND, before__overlap=closed) & ~Q(action=FactLog.Action.RESTORE)
     by_anybody = Q(action=FactLog.Action.RETIRE, before__overlap=retired)
-    forgotten = Q(action=FactLog.Action.FORGET, forgotten__contains=[fingerprint_of(draft.text)])
+    marks = marks_of(owner_id, fingerprint_of(draft.text))
+    forgotten = Q(action=FactLog.Action.FORGET, forgotten__overlap=marks)
     entries = FactLog.objects.filter(by_hand | by_anybody | forgotten, owner_id=owner_id)
     return entries.aggregate(last=Max(Coalesce("as_of", "created")))["last"]
 

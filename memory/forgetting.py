@@ -62,7 +62,7 @@ def forget(fact: Fact, *, writer: str, actor: User | None = None, viewer: Viewer
             [],
             writer=writer,
             actor=actor,
-            forgotten=sorted({gone.fingerprint for gone in going}),
+            forgotten=sorted({forgotten.mark_of(gone.owner_id, gone.fingerprint) for gone in going}),
             forgotten_messages=sorted(teachers.values_list("pk", flat=True)),
             forgotten_generations=forgotten.generations_of(going),
         )

@@ -11,7 +11,9 @@ which another fact would be written, nobody can tell for the same.
 from collections.abc import Collection, Iterable, Sequence
 from itertools import chain
 
+from django.conf import settings
 from django.db.models import Q, QuerySet
+from django.utils.crypto import salted_hmac
 
 from memory.models import Fact, FactEvidence, FactLog
 from threads.models import Message, Thread
@@ -20,6 +22,24 @@ from threads.transcript import fold
 # Shorter words are found everywhere and say nothing.
 WORDS_MIN_CHARS = 12
 WORDS_MIN_CHARS_CHINESE = 5
+
+
+def mark_of(owner_id: int, fingerprint: str) -> str:
+    """What the log keeps of a forgotten fact's fingerprint: made with the server's key, because whoever reads the log
+    could else try words until one fits."""
+    return _mark(owner_id, fingerprint, settings.SECRET_KEY)
+
+
+def marks_of(owner_id: int, fingerprint: str) -> list[str]:
+    """All that the log may keep of a fingerprint: made with the key of now or an earlier one, and the bare fingerprint
+    of what was forgotten before marks were made so."""
+    keys = [settings.SECRET_KEY, *settings.SECRET_KEY_FALLBACKS]
+    return [*(_mark(owner_id, fingerprint, key) for key in keys), fingerprint]
+
+
+def _mark(owner_id: int, fingerprint: str, key: str) -> str:
+    words = f"{owner_id}:{fingerprint}"
+    return salted_hmac("memory.forgotten", words, secret=key, algorithm="sha256").hexdigest()
 
 
 def telling(words: str) -> bool:

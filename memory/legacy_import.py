@@ -30,6 +30,7 @@ from accounts.models import User
 from maxclaw import clock
 from memory.fact_drafts import FactDraft, check_no_secret, clean, dated, fingerprint_of
 from memory.fact_rows import lock_facts
+from memory.forgotten import marks_of
 from memory.models import Fact, FactLog
 from memory.refusals import FactRefused
 
@@ -122,8 +123,10 @@ def _write(owner: User, drafts: Sequence[tuple[FactDraft, datetime]]) -> int:
         known = Fact.objects.filter(owner=owner, scope="open", category="", fingerprint__in=prints)
         for fingerprint, applies_to, kind in known.values_list("fingerprint", "applies_to", "kind"):
             made.pop((fingerprint, fingerprint_of(applies_to), kind), None)
-        forgotten = FactLog.objects.filter(owner=owner, forgotten__overlap=prints).values_list("forgotten", flat=True)
-        gone = set(chain.from_iterable(forgotten))
+        marks = {mark: fingerprint for fingerprint in prints for mark in marks_of(owner.pk, fingerprint)}
+        entries = FactLog.objects.filter(owner=owner, forgotten__overlap=list(marks))
+        kept = chain.from_iterable(entries.values_list("forgotten", flat=True))
+        gone = {marks[mark] for mark in kept if mark in marks}
         made = {key: fact for key, fact in made.items() if fact.fingerprint not in gone}
         return len(Fact.objects.bulk_create(reversed(made.values())))
 
@@ -157,6 +160,8 @@ def _created(value: Any) -> datetime | None:
         created = created.replace(tzinfo=UTC) if created.tzinfo is None else created.astimezone(UTC)
     except (TypeError, ValueError, OverflowError):
         raise BrokenLine(_("Its created is no time.")) from None
+    if created.year == datetime.min.year:  # the year before it begins within some zones
+        raise BrokenLine(_("Its created is no time."))
     if created > clock.now():
         raise BrokenLine(_("Its created lies in the future."))
     return created

@@ -32,6 +32,8 @@ def facts_file(tmp_path):
 
 def test_lines_become_legacy_facts_once_and_broken_ones_are_reported(alice, facts_file, capsys, monkeypatch):
     monkeypatch.setattr(legacy_import, "BATCH_LINES", 3)
+    alice.time_zone = "America/New_York"  # where the first day of the year 1 has not begun
+    alice.save()
     path = facts_file(
         {"text": "I prefer tea in the morning.", "aspect": "preference", "tone": "decision", "applies_to": "mornings"},
         "",
@@ -45,12 +47,13 @@ def test_lines_become_legacy_facts_once_and_broken_ones_are_reported(alice, fact
         {"text": "The key is sk-ant-api03-abcdefghijklmnopqrstuvwxyz0123456789ABCD"},
         {"text": "x", "created": "tomorrow"},
         {"text": "x", "created": "2999-01-01"},
+        {"text": "Moved yesterday.", "created": "0001-01-01T00:00:00"},
         "[1]",
     )
     call_command("import_facts", path, user="alice")
     said, problems = capsys.readouterr()
-    assert "12 lines, 3 facts added, 1 known before, 8 broken." in said
-    assert [f"line {number}:" in problems for number in (6, 7, 8, 9, 10, 11, 12, 13)] == [True] * 8
+    assert "13 lines, 3 facts added, 1 known before, 9 broken." in said
+    assert [f"line {number}:" in problems for number in (6, 7, 8, 9, 10, 11, 12, 13, 14)] == [True] * 9
     facts = list(Fact.objects.order_by("pk").values_list("text", "applies_to", "kind", "aspect", "tone", "legacy"))
     assert facts == [
         ("I prefer tea in the morning.", "mornings", "about-user", "preference", "decision", True),
@@ -125,6 +128,23 @@ def test_what_was_forgotten_is_not_imported_again(alice, bob):
         ("alice", "I like fog."),
         ("bob", "I like rain."),
     ]
+
+
+def test_the_log_of_forgetting_keeps_no_fingerprint_that_anybody_could_try_words_on(alice, bob, settings):
+    fingerprints = set()
+    for owner in (alice, bob):
+        imported(owner, "I like rain.")
+        fact = Fact.objects.get()
+        fingerprints.add(fact.fingerprint)
+        forgetting.forget(fact, writer="person", actor=owner)
+    kept = [mark for entry in FactLog.objects.filter(action="forget") for mark in entry.forgotten]
+    assert len(fingerprints) == 1 and len(set(kept)) == 2 and not fingerprints & set(kept)
+    # Under another key, and where the bare fingerprint was kept, it stays forgotten.
+    settings.SECRET_KEY, settings.SECRET_KEY_FALLBACKS = "another", [settings.SECRET_KEY]
+    imported(alice, "I like rain.")
+    FactLog.objects.filter(owner=bob).update(forgotten=list(fingerprints))
+    imported(bob, "I like rain.")
+    assert not Fact.objects.exists()
 
 
 def test_triage_retires_rewrites_and_leaves_and_the_second_time_changes_nothing(emulator, alice, bob, capsys):
