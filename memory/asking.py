@@ -23,8 +23,9 @@ _VERBS_FIRST = (
     r"|isn't|aren't|don't|doesn't|didn't|won't|wouldn't|can't|couldn't|shouldn't|hasn't|haven't)"
 )
 _ASKS_ENGLISH = re.compile(
-    rf"(?i)^((and|but|so|or|then)\s+)?({_VERBS_FIRST}\s+(i|we|you|it|they|he|she|this|that|these|those|there|the|my|our"
-    rf"|your|any|anyone|anybody|someone)\b|(what|how|why|which|who|whom|whose|where|when)('s|\s+{_VERBS_FIRST})\b"
+    rf"(?i)^((and|but|so|or|then)\s+)?(?!do (?:it|this|that)\b)"
+    rf"({_VERBS_FIRST}\s+(i|we|you|it|they|he|she|this|that|these|those|there|the|my|our|your|any|anyone|anybody"
+    rf"|someone)\b|(what|how|why|which|who|whom|whose|where|when)('s|\s+{_VERBS_FIRST})\b"
     r"|(how (much|many|long|often|far|about)|what (about|if)|which (one|of))\b"
     r"|(i wonder|i was wondering|i'm wondering)\b)"
 )
