@@ -217,9 +217,8 @@ def _clause_asks(clause: str) -> bool:
         return True
     if _GOES_ON.match(clause) or _WHATEVER.search(clause):
         return False
-    words = " ".join(clause.split())
-    asks = _ASKS_ENGLISH.match(clause) or _ASKS_OF_THINGS.match(words)
-    asks = asks or (_ASKS_CHINESE.search(clause) and not _KNOWS.match(clause))
+    in_english = _ASKS_ENGLISH.match(clause) or _ASKS_OF_THINGS.match(" ".join(clause.split()))
+    asks = in_english or (_ASKS_CHINESE.search(clause) and not _KNOWS.match(clause))
     return bool(asks and not _STATES.match(clause))
 
 

@@ -37,7 +37,7 @@ def marks_of(owner_id: int, fingerprint: str) -> list[str]:
     return [*(_mark(owner_id, fingerprint, key) for key in keys), fingerprint]
 
 
-def _mark(owner_id: int, fingerprint: str, key: str) -> str:
+def _mark(owner_id: int, fingerprint: str, key: str | bytes) -> str:
     words = f"{owner_id}:{fingerprint}"
     return salted_hmac("memory.forgotten", words, secret=key, algorithm="sha256").hexdigest()
 
