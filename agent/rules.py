@@ -7,8 +7,13 @@ from django.utils.translation import gettext_lazy as _
 from threads import rules as thread_rules
 from threads.rules import RuleViolation
 
-# Rules that a trigger holds, because no constraint can: none so far.
-TRIGGERS: dict[str, Promise] = {}
+# Rules that a trigger holds, because no constraint can.
+TRIGGERS: dict[str, Promise] = {
+    "toolcall_stays_as_it_was_made": _("A tool call stays as a model made it."),
+    "toolcall_ends_once": _("A tool call is answered once and ends in one way."),
+    "toolcall_goes_with_its_result": _("A tool call that was answered does not go without its answer."),
+    "toolcalls_go_with_their_results": _("Tool calls that were answered do not go without their answers."),
+}
 RULES: dict[str, Promise] = {
     **TRIGGERS,
     "taskframe_owner_is_the_threads": _("A turn belongs to the owner of its conversation."),

@@ -22,6 +22,8 @@ TRIGGERS: dict[str, Promise] = {
     "proposal_cites_outcomes_that_are_there": _("A proposal that holds cites no generation that goes on."),
     "proposalevidence_outcome_is_there": _("The outcome of a generation proves nothing before it has ended."),
     "proposalevidence_goes_with_its_proposals": _("Evidence of proposals that hold does not go without them."),
+    "proposalevidence_of_what_is_there": _("Evidence of a proposal is there before it is cited."),
+    "proposal_id_stays": _("A proposal keeps its number."),
     "proposal_words_stay": _("The words of a proposal stay as they were made."),
     "proposal_cites_what_was_told": _("A proposal that holds cites nothing that no model was told."),
     "proposalevidence_was_told": _(

@@ -45,13 +45,13 @@ def copy_of(rule, row, **changed):
 
 
 def insert_copy(row, **changed):
-    """Insert a copy of the row with other values."""
+    """Insert a copy of the row with other values, the next id unless one is given."""
     statement, values = _insert(row, changed)
     run(statement, *values)
 
 
 def _insert(row, changed):
-    fields = [field for field in row._meta.concrete_fields if not field.primary_key]
+    fields = [field for field in row._meta.concrete_fields if not field.primary_key or field.column in changed]
     values = [
         changed.get(field.column, field.get_db_prep_save(getattr(row, field.attname), connection)) for field in fields
     ]

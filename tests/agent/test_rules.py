@@ -5,6 +5,7 @@ from django.db import IntegrityError, connection, transaction
 
 from agent.models import ImportedConversation, ImportJob, InboxItem, TaskFrame, ToolCall, TurnEvent
 from agent.rules import RULES
+from tests.memory.facts import tool_result
 from threads.lifecycle import create_thread
 from threads.models import Message
 from threads.transcript import append, live_generation, lock_thread
@@ -75,6 +76,40 @@ def test_a_tool_call_is_recorded_once(thread, message):
     refused("toolcall_once_per_message", statement, *parameters)
 
 
+def test_a_tool_call_stays_as_it_was_made(thread, message, alice, bob):
+    call = ToolCall.objects.create(message=message, thread=thread, owner=thread.owner, call_id="toolu_1", tool="x")
+    other = create_thread(alice)
+    changes = {"id": -1, "message_id": 1, "thread_id": other.pk, "owner_id": bob.pk, "call_id": "toolu_2", "tool": "y"}
+    for column, value in changes.items():
+        statement = f"UPDATE agent_toolcall SET {column} = %s WHERE id = %s"
+        refused("toolcall_stays_as_it_was_made", statement, value, call.pk)
+
+
+def test_a_tool_call_ends_once(thread, message):
+    done = ToolCall.objects.get(result=tool_result(thread))
+    ends = ("done", "failed", "refused", "interrupted")
+    for number, end in enumerate(ends):
+        call = ToolCall.objects.create(
+            message=message, thread=thread, owner=thread.owner, call_id=f"toolu_{number}", tool="x", status=end
+        )
+        for status in {*ends, "pending", "running", "waiting"} - {end}:
+            refused("toolcall_ends_once", "UPDATE agent_toolcall SET status = %s WHERE id = %s", status, call.pk)
+    for result in (None, message.pk):
+        refused("toolcall_ends_once", "UPDATE agent_toolcall SET result_id = %s WHERE id = %s", result, done.pk)
+
+
+def test_a_tool_call_that_was_answered_goes_with_its_answer(thread, message):
+    result = tool_result(thread)
+    call = ToolCall.objects.get(result=result)
+    ToolCall.objects.create(message=message, thread=thread, owner=thread.owner, call_id="toolu_1", tool="x").delete()
+    refused("toolcall_goes_with_its_result", "DELETE FROM agent_toolcall WHERE id = %s", call.pk)
+    connection.check_constraints()
+    refused("toolcalls_go_with_their_results", "TRUNCATE agent_toolcall")
+    call.delete()
+    result.delete()
+    connection.check_constraints()
+
+
 @pytest.mark.parametrize("level", [-1, 5])
 def test_the_level_of_an_item(thread, level):
     InboxItem.objects.create(thread=thread, owner=thread.owner, text="words", client_key="k")
@@ -122,22 +157,26 @@ def test_an_import(alice, rule, statement):
     ("rule", "table"),
     [
         ("taskframe_owner_is_the_threads", "agent_taskframe"),
-        ("toolcall_owner_is_the_threads", "agent_toolcall"),
         ("overflowevent_owner_is_the_threads", "agent_overflowevent"),
         ("inboxitem_owner_is_the_threads", "agent_inboxitem"),
         ("turnevent_owner_is_the_threads", "agent_turnevent"),
         ("importedconversation_owner_is_the_threads", "agent_importedconversation"),
     ],
 )
-def test_every_row_beside_a_thread_belongs_to_its_owner(thread, frame, message, bob, rule, table):
+def test_every_row_beside_a_thread_belongs_to_its_owner(thread, frame, bob, rule, table):
     from agent.models import OverflowEvent
 
-    ToolCall.objects.create(message=message, thread=thread, owner=thread.owner, call_id="toolu_1", tool="x")
     OverflowEvent.objects.create(frame=frame, thread=thread, owner=thread.owner, source="estimate")
     InboxItem.objects.create(thread=thread, owner=thread.owner, text="words", client_key="k")
     TurnEvent.objects.create(thread=thread, owner=thread.owner, number=1, kind="state", body={})
     ImportedConversation.objects.create(thread=thread, owner=thread.owner, source="a")
     refused(rule, f"UPDATE {table} SET owner_id = %s", bob.pk)
+
+
+def test_a_tool_call_belongs_to_the_owner_of_its_thread(thread, message, bob):
+    call = ToolCall.objects.create(message=message, thread=thread, owner=thread.owner, call_id="toolu_1", tool="x")
+    statement, parameters = copy("agent_toolcall", call.pk, owner_id=bob.pk, call_id="toolu_2")
+    refused("toolcall_owner_is_the_threads", statement, *parameters)
 
 
 def test_every_rule_is_driven_by_a_test():

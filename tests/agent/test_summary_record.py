@@ -5,6 +5,7 @@ import time
 import pytest
 from django.db import connection, transaction
 
+from accounts import erasing
 from agent.models import ToolCall
 from agent.questions import QUESTION_TOOL
 from agent.summary import Standing
@@ -54,7 +55,7 @@ def test_a_branch_withdraws_what_it_inherited_and_cites_it(alice):
     copy = Message.objects.get(thread=branch, copied_from=upto)
     assert f"m:{copy.pk}" in checked(branch, s4=f"- Gone on (m:{copy.pk})").text
     # When the conversation that it was branched from is gone, its instructions can still be withdrawn.
-    Message.objects.filter(pk=instruction.pk).update(model_visible=False)
+    erasing.erase_thread(thread)
     found = checked(branch, s2=f'- Withdrawn: "Use metres" (m:{withdrawn.pk})')
     assert found.withdrawn == ["Use metres"]
 

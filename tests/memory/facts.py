@@ -10,15 +10,12 @@ from memory.claims import parse
 from memory.fact_drafts import FactDraft, fingerprint_of
 from memory.models import Fact, FactEvidence
 from tests.threads.records import call_tool, give_result
-from threads.models import Message
 
 
 def tool_result(thread, tool="look", text="found", status="done", call_id="toolu_1", is_error=False):
     """A result row with its call, of a tool of this name."""
     asked = call_tool(thread, call_id)
-    result = give_result(thread, call_id, text)
-    if is_error:
-        Message.objects.filter(pk=result.pk).update(is_error=True)
+    result = give_result(thread, call_id, text, is_error=is_error)
     ToolCall.objects.create(
         message=asked, thread=thread, owner_id=thread.owner_id, call_id=call_id, tool=tool, status=status, result=result
     )

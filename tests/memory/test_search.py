@@ -133,9 +133,8 @@ def test_rewound_and_hidden_rows_are_not_found(alice):
     thread = thread_of(alice)
     _first, answer = exchange(thread, "We met in Paris.", "Nice.")
     exchange(thread, "My bicycle is green.", "A fine colour.")
-    hidden = say(thread, Message.Role.USER, "My other bicycle is red.")
+    say(thread, Message.Role.USER, "My other bicycle is red.", model_visible=False)
     embed(thread)
-    Message.objects.filter(pk=hidden.pk).update(model_visible=False)
     rewind(thread, answer, acting_user=alice)
     text = search(Viewer.of_thread(thread), "What colour is my bicycle?", thread.channel).text
     assert "green" not in text and "is red" not in text

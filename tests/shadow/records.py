@@ -6,7 +6,7 @@ from maxclaw import clock
 from memory.fact_drafts import fingerprint_of
 from shadow.models import ShadowFactProposal, ShadowProposalEvidence, ShadowRun
 from tests.threads.records import live
-from threads.models import Generation, Message
+from threads.models import Generation
 
 
 def run_row(thread, generation=None, status="completed", **fields):
@@ -31,15 +31,6 @@ def next_generation_of(thread):
     before = live(thread)
     Generation.objects.filter(pk=before.pk).update(ended=before.started, end_reason="manual")
     return Generation.objects.create(thread=thread, owner_id=thread.owner_id, ordinal=before.ordinal + 1)
-
-
-def copied(message, thread):
-    """A live row of a thread that is a copy of a message."""
-    row = Message.objects.get(pk=message.pk)
-    row.left_at_cut, row.left_because = None, ""
-    row.pk, row.copied_from_id, row.thread, row.generation = None, message.pk, thread, live(thread)
-    row.save(force_insert=True)
-    return row
 
 
 @transaction.atomic

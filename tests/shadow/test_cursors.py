@@ -7,8 +7,8 @@ from django.db import transaction
 from memory.models import Digest, Episode
 from shadow import cursors, material
 from shadow.models import ShadowActivation, ShadowBaseline, ShadowCursor, ShadowRun
-from tests.shadow.records import copied, next_generation_of, run_row
-from tests.threads.records import exchange, say, thread_of
+from tests.shadow.records import next_generation_of, run_row
+from tests.threads.records import copied, exchange, say, thread_of
 from tests.threads.transactions import Elsewhere, wait_until_blocked
 from threads.models import Generation, Message
 

@@ -21,8 +21,8 @@ from shadow.models import ShadowFactProposal
 from tests.memory.facts import fact_row, remember
 from tests.raw_sql import run as execute
 from tests.shadow.playing import ASKED, item, proposes, shadow
-from tests.shadow.records import copied, proposal_row, run_row
-from tests.threads.records import exchange, say, thread_of
+from tests.shadow.records import proposal_row, run_row
+from tests.threads.records import copied, exchange, say, thread_of
 from threads import lifecycle
 from threads.models import Message, Thread
 from threads.verification import verify_thread

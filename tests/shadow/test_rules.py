@@ -5,14 +5,15 @@ from pathlib import Path
 import pytest
 from django.db import IntegrityError, connection, transaction
 
+from agent.models import ToolCall
 from agent.questions import QUESTION_TOOL
 from maxclaw import clock
 from shadow.models import ProposalReview, ShadowActivation, ShadowBaseline, ShadowCursor, ShadowFactProposal
 from shadow.rules import RULES
 from tests.memory.facts import fact_row, tool_result
 from tests.raw_sql import change, copy_of, insert_copy, refused, run
-from tests.shadow.records import copied, next_generation_of, proposal_row, run_row
-from tests.threads.records import give_result, live, say, thread_of
+from tests.shadow.records import next_generation_of, proposal_row, run_row
+from tests.threads.records import copied, give_result, live, say, thread_of
 from tests.threads.transactions import Elsewhere, wait_until_blocked
 from threads import lifecycle
 from threads.looking_back import LOOKING_BACK
@@ -20,6 +21,9 @@ from threads.models import Generation, Message, Thread
 from threads.rules import refine
 
 pytestmark = pytest.mark.django_db
+
+
+NEVER_OF_AN_ISOLATED_ONE = {"proposal_never_of_an_isolated_thread", "isolated_thread_has_no_proposals"}
 
 
 @pytest.fixture
@@ -141,9 +145,9 @@ def test_a_proposal_that_holds_cites_its_own_conversation_whichever_row_is_writt
     copy_of("proposalevidence_of_its_own_thread", row, **accepted, accepted_by_id=yes.pk)
     outcome = {"kind": "observed-outcome", "message_id": None}
     copy_of("proposalevidence_of_its_own_thread", row, **outcome, generation_id=elsewhere.generation_id)
-    with pytest.raises(IntegrityError, match="message_id"), transaction.atomic():
-        run("UPDATE shadow_shadowproposalevidence SET message_id = %s WHERE id = %s", invented, row.pk)
-        connection.check_constraints()
+    change("proposalevidence_of_what_is_there", row, "message_id", invented)
+    copy_of("proposalevidence_of_what_is_there", row, kind="max-accepted", accepted_by_id=invented)
+    copy_of("proposalevidence_of_what_is_there", row, **outcome, generation_id=invented)
     change("proposalevidence_message_of_same_owner", row, "message_id", foreign.pk)
     copy_of("proposalevidence_accepted_by_of_same_owner", row, **accepted, accepted_by_id=foreign.pk)
     copy_of("proposalevidence_generation_of_same_owner", row, **outcome, generation_id=foreign.generation_id)
@@ -269,6 +273,7 @@ def test_the_words_of_a_proposal_stay(said):
     proposal = proposal_row(said)
     for column, value in (("text", "Likes it."), ("applies_to", "mornings"), ("fingerprint", "0"), ("raw", "{}")):
         change("proposal_words_stay", proposal, column, value)
+    change("proposal_id_stays", proposal, "id", proposal.pk + 1_000)
     run("UPDATE shadow_shadowfactproposal SET category = 'work' WHERE id = %s", proposal.pk)
 
 
@@ -366,14 +371,8 @@ def test_nothing_is_proposed_of_an_isolated_conversation_whichever_row_is_writte
     proposal = proposal_row(said)
     isolated = thread_of(alice, scope="isolated")
     there = run_row(isolated)
-    for error in ("", "no evidence"):
-        copy_of(
-            "proposal_never_of_an_isolated_thread",
-            proposal,
-            thread_id=isolated.pk,
-            run_id=there.pk,
-            validation_error=error,
-        )
+    moved = {"thread_id": isolated.pk, "run_id": there.pk, "validation_error": "no evidence"}
+    copy_of("proposal_never_of_an_isolated_thread", proposal, **moved)
     refused(
         "isolated_thread_has_no_proposals",
         "UPDATE threads_thread SET scope = 'isolated', island_id = id WHERE id = %s",
@@ -387,19 +386,88 @@ def test_nothing_is_proposed_of_an_isolated_conversation_whichever_row_is_writte
     assert (going_on.status, going_on.error) == ("cancelled", "isolated")
 
 
+@pytest.mark.parametrize("error", ["", "no evidence"])
+def test_nothing_is_proposed_of_a_conversation_that_is_isolated_when_it_comes_at_last(alice, said, error):
+    """Foreign keys are asked at commit: a conversation may be written after what is proposed of it."""
+    proposal = proposal_row(said)
+    island = thread_of(alice, scope="isolated")
+    connection.check_constraints()
+    thread, generation, message, made, proposed = (10**9 + place for place in range(5))
+    rows = [
+        (proposal.run, {"id": made, "thread_id": thread, "generation_id": generation}),
+        (proposal, {"id": proposed, "thread_id": thread, "run_id": made, "validation_error": error}),
+        (said, {"id": message, "thread_id": thread, "generation_id": generation}),
+        (proposal.evidence.get(), {"id": message, "proposal_id": proposed, "message_id": message}),
+        (said.generation, {"id": generation, "thread_id": thread}),
+    ]
+    with pytest.raises(IntegrityError) as caught, transaction.atomic():
+        for row, changed in rows:
+            insert_copy(row, **changed)
+        insert_copy(island, id=thread, island_id=thread, channel="another")
+        connection.check_constraints()
+    assert refine(caught.value, RULES).name in NEVER_OF_AN_ISOLATED_ONE
+    # As the number of a conversation that is there already, too.
+    bare = run_row(said.thread, status="queued", generation_id=None)
+    with pytest.raises(IntegrityError) as caught, transaction.atomic():
+        insert_copy(bare, id=made, thread_id=thread, generation_id=None)
+        insert_copy(proposal, id=proposed, thread_id=thread, run_id=made, validation_error="no evidence")
+        run("SET CONSTRAINTS proposal_never_of_an_isolated_thread IMMEDIATE")
+        run("DELETE FROM threads_generation WHERE thread_id = %s", island.pk)
+        run("UPDATE threads_thread SET id = %s, island_id = %s WHERE id = %s", thread, thread, island.pk)
+        connection.check_constraints()
+    assert refine(caught.value, RULES).name == "isolated_thread_has_no_proposals"
+
+
 @pytest.mark.django_db(transaction=True)
-def test_isolating_a_conversation_waits_for_a_proposal_that_is_being_written(alice):
+@pytest.mark.parametrize("first", ["proposal", "isolating"])
+def test_of_a_proposal_and_an_isolation_at_once_the_later_one_is_refused(alice, first):
     said = say(thread_of(alice), Message.Role.USER, "I like tea.")
-    writing = Elsewhere(lambda: proposal_row(said))
-    writing.began.wait(20)
-    isolating = Elsewhere(
-        lambda: run("UPDATE threads_thread SET scope = 'isolated', island_id = id WHERE id = %s", said.thread_id)
-    )
+
+    def propose():
+        proposal_row(said)
+        connection.check_constraints()  # which waits for who isolates the conversation
+
+    def isolate():
+        run("UPDATE threads_thread SET scope = 'isolated', island_id = id WHERE id = %s", said.thread_id)
+
+    works = (propose, isolate) if first == "proposal" else (isolate, propose)
+    earlier = Elsewhere(works[0])
+    earlier.began.wait(20)
+    later = Elsewhere(works[1])
     wait_until_blocked()
-    writing.finish()
-    isolating.finish()
-    assert refine(isolating.error, RULES).name == "isolated_thread_has_no_proposals"
-    assert live(said.thread).pk == said.generation_id
+    earlier.finish()
+    later.finish()
+    assert earlier.error is None
+    rule = "isolated_thread_has_no_proposals" if first == "proposal" else "proposal_never_of_an_isolated_thread"
+    assert refine(later.error, RULES).name == rule
+
+
+def test_what_a_proposal_that_holds_cites_stays_what_it_is(alice, said, elsewhere):
+    """By rules of messages, generations and tool calls, of which this is to be true whatever they are for."""
+    event = proposal_row(said, kind="event", aspect="")
+    row = event.evidence.get()
+    found = tool_result(said.thread)
+    insert_copy(row, kind="tool-verified", message_id=found.pk)
+    ended = said.generation_id
+    next_generation_of(said.thread)
+    insert_copy(row, kind="observed-outcome", message_id=None, generation_id=ended)
+    island = say(thread_of(alice, scope="isolated"), Message.Role.USER, "A secret.")
+    moved = "UPDATE threads_message SET thread_id = %s, generation_id = %s WHERE id = %s"
+    for place in (elsewhere, island):
+        refused("message_stays_where_it_was_said", moved, place.thread_id, place.generation_id, said.pk)
+    refused("message_stays_where_it_was_said", "UPDATE threads_message SET id = -id WHERE id IN (%s, %s)", said.pk, 0)
+    for column, value in (("role", "assistant"), ("model_visible", False), ("meta", '{"source": "framework"}')):
+        change("message_stays_as_it_was_said", said, column, value)
+    change("message_stays_as_it_was_said", found, "is_error", True)
+    change("message_copied_from_frozen", said, "copied_from_id", elsewhere.pk)
+    change("generation_stays_in_its_thread", said.generation, "id", 10**9)
+    change("generation_ordinals_without_gaps", said.generation, "ordinal", 9)
+    call = ToolCall.objects.get(result=found)
+    for column, value in (("status", "refused"), ("status", "interrupted"), ("result_id", None)):
+        change("toolcall_ends_once", call, column, value)
+    for column, value in (("tool", QUESTION_TOOL), ("thread_id", elsewhere.thread_id)):
+        change("toolcall_stays_as_it_was_made", call, column, value)
+    refused("toolcall_goes_with_its_result", "DELETE FROM agent_toolcall WHERE id = %s", call.pk)
 
 
 def test_every_rule_is_driven_by_a_test():

@@ -30,10 +30,10 @@ def call_tool(thread: Thread, call_id: str = "toolu_1", arguments: Any = None, t
     return say(thread, Message.Role.ASSISTANT, text, wire=canonical(blocks), model="emulator-main")
 
 
-def give_result(thread: Thread, call_id: str = "toolu_1", text: str = "found") -> Message:
+def give_result(thread: Thread, call_id: str = "toolu_1", text: str = "found", **options: Any) -> Message:
     """The row that answers it."""
     block = {"type": "tool_result", "tool_use_id": call_id, "content": text}
-    return say(thread, Message.Role.TOOL, text, blocks=[block], tool_call_id=call_id)
+    return say(thread, Message.Role.TOOL, text, blocks=[block], tool_call_id=call_id, **options)
 
 
 def exchange(thread: Thread, question: str = "question", answer: str = "answer") -> tuple[Message, Message]:
@@ -45,3 +45,12 @@ def exchange(thread: Thread, question: str = "question", answer: str = "answer")
 
 def live(thread: Thread) -> Generation:
     return transcript.live_generation(thread)
+
+
+def copied(message: Message, thread: Thread) -> Message:
+    """A live row of a thread that is a copy of a message."""
+    row = Message.objects.get(pk=message.pk)
+    row.left_at_cut, row.left_because = None, ""
+    row.pk, row.copied_from_id, row.thread, row.generation = None, message.pk, thread, live(thread)
+    row.save(force_insert=True)
+    return row

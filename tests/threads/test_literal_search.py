@@ -26,11 +26,11 @@ def ids(result):
     return [hit.message_id for hit in result.hits]
 
 
-def result_of_tool(thread, text):
+def result_of_tool(thread, text, **options):
     """A tool's result, with the call before it."""
     call_id = f"toolu_{next(NEXT)}"
     call_tool(thread, call_id=call_id)
-    return give_result(thread, call_id=call_id, text=text)
+    return give_result(thread, call_id=call_id, text=text, **options)
 
 
 def many(thread, count, text, **options):

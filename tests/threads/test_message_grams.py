@@ -88,7 +88,6 @@ def test_the_index_follows_rows_that_plain_sql_writes(alice):
         cursor.execute("UPDATE threads_message SET search_text = 'short now' WHERE id = %s", [shortened.pk])
         cursor.execute("DELETE FROM threads_messagegrams WHERE message_id = %s", [gone.pk])
         cursor.execute("DELETE FROM threads_message WHERE id = %s", [gone.pk])
-        cursor.execute("UPDATE threads_message SET model_visible = false WHERE id = %s", [kept.pk])
         cursor.execute(
             f"INSERT INTO threads_message ({copied}, search_text) SELECT {copied}, search_text || ' more'"
             " FROM threads_message WHERE id = %s RETURNING id",

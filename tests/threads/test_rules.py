@@ -8,7 +8,7 @@ from django.db import IntegrityError, connection, transaction
 from django.db.models import Model
 
 from maxclaw import clock
-from tests.threads.records import exchange, live, say, thread_of
+from tests.threads.records import copied, exchange, live, say, thread_of
 from threads.models import Generation, Message, MessageGrams, PrivateReading, Thread
 from threads.rules import RULES, TRIGGERS, refine
 
@@ -97,6 +97,34 @@ def test_a_quote_never_changes_once_given(alice):
     Message.objects.filter(pk=message.pk).update(meta={"quote": {"text": "then"}, "seen": 2})
 
 
+def test_a_message_stays_where_it_was_said(alice, bob):
+    here, there = thread_of(alice), thread_of(alice, scope="isolated")
+    message, other = say(here, Message.Role.USER), say(there, Message.Role.USER)
+    rule = "message_stays_where_it_was_said"
+    for column, value in (("thread", there.pk), ("generation", live(there).pk), ("owner", bob.pk)):
+        change(message, rule, column, value)
+    place = {"thread": there, "generation": live(there)}
+    refused(rule, lambda: Message.objects.filter(pk=message.pk).update(**place))
+    refused(rule, lambda: Message.objects.filter(pk=other.pk).update(id=-1))
+
+
+def test_a_message_stays_as_it_was_said(alice):
+    message = say(thread_of(alice), Message.Role.USER, meta={"seen": 1})
+    rule = "message_stays_as_it_was_said"
+    for column, value in (("role", "tool"), ("is_error", True), ("model_visible", False)):
+        change(message, rule, column, value)
+    change(message, rule, "meta", {"seen": 1, "source": "framework"})
+    Message.objects.filter(pk=message.pk).update(meta={"seen": 2})
+
+
+def test_a_generation_stays_in_its_conversation(alice, bob):
+    here, there = live(thread_of(alice)), thread_of(alice)
+    rule = "generation_stays_in_its_thread"
+    change(here, rule, "thread", there.pk)
+    change(here, rule, "owner", bob.pk)
+    refused(rule, lambda: Generation.objects.filter(pk=here.pk).update(id=here.pk + 1_000))
+
+
 def test_a_row_leaves_its_context_once(alice):
     message = say(thread_of(alice), Message.Role.USER)
     Message.objects.filter(pk=message.pk).update(left_at_cut=1, left_because="cold")
@@ -124,16 +152,20 @@ def test_a_row_that_left_says_why(alice):
 def test_a_copy_stays_the_copy_of_one_message_and_erasing_may_null_it(alice):
     thread = thread_of(alice)
     first, second = exchange(thread)
-    copy = say(thread, Message.Role.USER)
-    Message.objects.filter(pk=copy.pk).update(copied_from=first)
+    copy = copied(first, thread)
     change(copy, "message_copied_from_frozen", "copied_from", second.pk)
     change(copy, "message_copied_from_frozen", "copied_from", copy.pk)
     Message.objects.filter(pk=copy.pk).update(copied_from=None)
+    # What was said becomes no copy, whether it was one or not.
+    change(copy, "message_copied_from_frozen", "copied_from", first.pk)
+    change(second, "message_copied_from_frozen", "copied_from", first.pk)
 
 
 def test_no_message_is_a_copy_of_itself(alice):
     message = say(thread_of(alice), Message.Role.USER)
-    change(message, "message_no_copy_of_itself", "copied_from", message.pk)
+    own = Message.objects.get(pk=message.pk)
+    own.pk, own.copied_from_id = message.pk + 1_000, message.pk + 1_000
+    refused("message_no_copy_of_itself", lambda: own.save(force_insert=True))
 
 
 def test_an_opening_never_changes_once_rendered(alice):
@@ -188,22 +220,20 @@ def test_cuts_are_counted_from_zero(alice):
 
 def test_a_message_belongs_to_a_generation_of_its_own_thread(alice):
     here, there = thread_of(alice), thread_of(alice)
-    message = say(here, Message.Role.USER)
     rule = "message_generation_of_its_thread"
-    change(message, rule, "generation", live(there).pk)
     insert(rule, Message(thread=here, owner=alice, generation=live(there), role="user"))
 
 
 def test_a_message_belongs_to_the_owner_of_its_thread(alice, bob):
     thread = thread_of(alice)
-    message = say(thread, Message.Role.USER)
     rule = "message_owner_is_the_threads"
-    change(message, rule, "owner", bob.pk)
     insert(rule, Message(thread=thread, owner=bob, generation=live(thread), role="user"))
 
 
 def test_a_generation_belongs_to_the_owner_of_its_thread(alice, bob):
-    change(live(thread_of(alice)), "generation_owner_is_the_threads", "owner", bob.pk)
+    thread = thread_of(alice)
+    Generation.objects.filter(thread=thread).update(ended=clock.now(), end_reason="idle")
+    insert("generation_owner_is_the_threads", Generation(thread=thread, owner=bob, ordinal=2))
 
 
 def test_a_reading_is_noted_with_the_owner_of_what_was_read(alice, bob):
@@ -268,8 +298,7 @@ def test_deleting_a_thread_in_plain_sql_takes_its_rows_along_and_leaves_branches
     message, _answer = exchange(thread)
     task = thread_of(alice, kind="task", parent=thread)
     branch = thread_of(alice, copied_from=message)
-    copy = say(branch, Message.Role.USER)
-    Message.objects.filter(pk=copy.pk).update(copied_from=message)
+    copy = copied(message, branch)
     with transaction.atomic():
         with connection.cursor() as cursor:
             cursor.execute("DELETE FROM threads_thread WHERE id = %s", [thread.pk])
