@@ -108,8 +108,17 @@ def _missing_threads(limit: int = MISSING_AT_ONCE, thread_id: int | None = None)
     return list(missing.order_by("pk").values_list("pk", flat=True)[:limit])
 
 
+def _held(thread_ids: list[int]) -> list[int]:
+    """Those of the conversations that are still there, held until the transaction ends: whoever erases one goes first
+    or waits. In the order in which erasing locks them, and leaving turns free to go on."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT id FROM threads_thread WHERE id = ANY(%s) ORDER BY id FOR KEY SHARE", [thread_ids])
+        return [thread_id for (thread_id,) in cursor.fetchall()]
+
+
 def _add(thread_ids: list[int], watermark: int, *, from_steward: bool) -> tuple[int, int]:
     """Cursors and baselines for these conversations, those that are there left alone. Returns how many were made."""
+    thread_ids = _held(thread_ids)
     threads = Thread.objects.filter(pk__in=thread_ids)
     digested = Digest.objects.filter(message__thread__in=thread_ids).order_by()
     # By one statement, so that both speak of one moment: the steward may be at it.

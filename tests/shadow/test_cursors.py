@@ -4,6 +4,7 @@ import pytest
 from django.core.management import call_command
 from django.db import transaction
 
+from accounts import erasing
 from memory.models import Digest, Episode
 from shadow import cursors, material
 from shadow.models import ShadowActivation, ShadowBaseline, ShadowCursor, ShadowRun
@@ -128,6 +129,22 @@ def test_two_processes_at_once_do_it_once(alice):
     assert (first.error, second.error) == (None, None)
     assert [first.result.activated, second.result.activated] == [True, False]
     assert (first.result.cursors, second.result.cursors) == (1, 0)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_conversation_that_is_erased_meanwhile_gets_none_and_the_others_theirs(alice):
+    kept, erased = thread_of(alice), thread_of(alice)
+    for thread in (kept, erased):
+        exchange(thread)
+    erasing_it = Elsewhere(lambda: erasing.erase_thread(erased))
+    erasing_it.began.wait(20)
+    initializing = Elsewhere(cursors.initialize)
+    wait_until_blocked()
+    erasing_it.finish()
+    made = initializing.finish()
+    assert (erasing_it.error, initializing.error) == (None, None)
+    assert (made.activated, made.cursors, made.baselines) == (True, 1, 1)
+    assert ShadowCursor.objects.get().thread_id == kept.pk
 
 
 @pytest.mark.django_db(transaction=True)
