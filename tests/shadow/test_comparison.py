@@ -293,6 +293,13 @@ def test_the_report_holds_each_measure_and_what_it_does_not_show(alice, bob):
         call_command("shadow_compare", "--first", "2020-02-01", "--last", "2020-01-07")
 
 
+@pytest.mark.parametrize("option", ["--first", "--last"])
+@pytest.mark.parametrize("day", ["0001-01-01", "0001-01-03", "9999-12-31"])
+def test_a_day_beyond_all_records_is_refused_in_words(option, day):
+    with pytest.raises(CommandError, match=f"^{option} {day}: give a day from"):
+        call_command("shadow_compare", option, day)
+
+
 @pytest.mark.django_db
 @pytest.mark.parametrize("way", [*Generation.EndReason.values, ""])
 def test_examined_once_is_one_for_every_way_a_generation_can_end(alice, way):

@@ -12,6 +12,8 @@ from shadow.comparison import PairingRefused
 from shadow.comparison_reading import DAYS, Window, last_week
 from shadow.comparison_report import Report
 
+# Beyond these some time zone has no such day, or none before or after it.
+FIRST_DAY, LAST_DAY = date(1900, 1, 1), date(9000, 1, 1)
 FORMATS = {
     "text": comparison_output.to_text,
     "json": comparison_output.to_json,
@@ -39,6 +41,9 @@ class Command(BaseCommand):
         )
 
     def handle(self, *args: Any, **options: Any) -> None:
+        for name in ("first", "last"):
+            if options[name] and not FIRST_DAY <= options[name] <= LAST_DAY:
+                raise CommandError(f"--{name} {options[name]}: give a day from {FIRST_DAY} to {LAST_DAY}.")
         week = last_week()
         last = options["last"] or (max(options["first"], week.last) if options["first"] else week.last)
         window = Window(options["first"] or last - (week.last - week.first), last)
