@@ -280,6 +280,27 @@ def test_an_interrupted_turn_is_no_prefix(emulator, alice):
 
 
 @pytest.mark.django_db(transaction=True)
+def test_an_interrupted_turn_leaves_the_prefix_of_the_one_before(emulator, alice):
+    emulator.answer(text("Well."))
+    emulator.answer(text("word " * 200), pace="20:20")
+
+    async def scenario(world):
+        thread = await world.new_thread(alice)
+        await world.ask(thread, LONG)
+        complete = await world.until(lambda: ModelCall.objects.filter(thread_id=thread.pk, outcome="complete").first())
+        await world.say(thread, "And now?")
+        frame = await world.running_frame(thread)
+        await world.until(lambda: ModelCall.objects.filter(thread_id=thread.pk).count() == 2)
+        await world.stop(thread, frame)
+        await world.rest(thread)
+        return thread, complete
+
+    thread, complete = play(emulator, scenario)
+    made_of = material.gather(thread.pk)
+    assert (made_of.why_cold, made_of.call.pk) == (None, complete.pk)
+
+
+@pytest.mark.django_db(transaction=True)
 def test_a_category_goes_to_a_light_model_tagged_for_it_and_strict_threads_to_none(emulator, alice, settings, tmp_path):
     async def scenario(world):
         labelled = await world.new_thread(alice, category="personal")
