@@ -78,6 +78,8 @@ NAMES = {
     "meta": _("meta"),
     "model": _("model"),
     "model visible": _("model visible"),
+    "names fact": _("names fact"),
+    "names proposal": _("names proposal"),
     "note": _("note"),
     "notice": _("notice"),
     "number": _("number"),

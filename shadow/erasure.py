@@ -4,8 +4,6 @@ from collections.abc import Iterator
 from typing import Any
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
-from django.db.models.fields.json import KT
-from django.db.models.functions import Trim
 from django.utils.translation import ngettext
 
 from accounts import erasing
@@ -143,10 +141,10 @@ def forget_fact(fact: Fact) -> None:
     others = Fact.objects.filter(owner_id=fact.owner_id, status=Fact.Status.ACTIVE).exclude(pk=fact.pk)
     said_too = Q(fact__in=others) | Q(Exists(others.filter(fingerprint=OuterRef("fingerprint"))))
     same = list(going.filter(same_words | Q(fact=fact)).values_list("pk", flat=True))
-    # What was rejected holds no reference: what it would replace stands only in the words of the model.
-    named = [f"f:{fact.pk}", *(f"p:{pk}" for pk in same)]
-    replacing = Q(replaces_fact=fact) | Q(replaces_proposal__in=same) | Q(said_to_replace__in=named)
-    going = going.annotate(said_to_replace=Trim(KT("raw__replaces")))
+    # What was rejected holds no reference, and names what it would replace all the same.
+    replacing = (
+        Q(replaces_fact=fact) | Q(replaces_proposal__in=same) | Q(names_fact=fact.pk) | Q(names_proposal__in=same)
+    )
     _delete(going.filter(Q(pk__in=same) | replacing | (Q(pk__in=citing) & ~said_too)))
 
 

@@ -230,6 +230,12 @@ class ShadowFactProposal(models.Model):
     replaces_proposal = models.ForeignKey(
         "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="replaced_by"
     )
+    names_fact = models.BigIntegerField(
+        null=True, blank=True, help_text=_("id of the fact that the item says it replaces, there or not")
+    )
+    names_proposal = models.BigIntegerField(
+        null=True, blank=True, help_text=_("id of the proposal that the item says it replaces, there or not")
+    )
     fingerprint = models.CharField(max_length=64, blank=True, default="", help_text=_("the same for the same words"))
     validation_error = models.TextField(blank=True, default="", help_text=_("why it does not hold; blank: it does"))
     raw = models.JSONField(help_text=_("the item as the model wrote it"))

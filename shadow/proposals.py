@@ -35,7 +35,8 @@ from threads.visibility import Viewer
 ERROR_MAX_CHARS = 1_000
 RAW_MAX_CHARS = 20_000
 _ITEM = Schema(ITEM)
-_REPLACES = re.compile(r"\s*([fp]):(\d{1,18})\s*")
+_REPLACES = re.compile(r"\s*([fp]):(\d{1,100})\s*")
+_GREATEST_ID = 2**63 - 1
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,11 @@ class Candidate:
         value = self.item.get(name) if isinstance(self.item, dict) else None
         return value if isinstance(value, str) else ""
 
+    @property
+    def names(self) -> tuple[str, int] | None:
+        """Tag and number of what the item says it replaces, whatever else of it does not hold."""
+        return named(self.said("replaces"))
+
 
 # Stands for an item whose words no database takes.
 UNKEPT = Candidate("what was proposed cannot be stored")
@@ -102,7 +108,7 @@ def without_forgotten(found: Sequence[Candidate], owner_id: int, facts: Mapping[
     kept, not even as rejected. In a transaction that holds the owner's facts."""
     there = set(Fact.objects.filter(owner_id=owner_id).values_list("pk", flat=True))
     gone = {pk: fingerprint for pk, fingerprint in facts.items() if pk not in there}
-    words, ids = set(gone.values()), {f"f:{pk}" for pk in gone}
+    words, named = set(gone.values()), {("f", pk) for pk in gone}
     messages, generations = forgotten.taught_by(
         owner_id,
         {pk for one in found for claim in one.cites for pk in claim.message_ids},
@@ -110,7 +116,7 @@ def without_forgotten(found: Sequence[Candidate], owner_id: int, facts: Mapping[
     )
 
     def speaks_of_it(one: Candidate) -> bool:
-        if fingerprint_of(one.said("text")) in words or one.said("replaces").strip() in ids:
+        if fingerprint_of(one.said("text")) in words or one.names in named:
             return True
         return any(
             claim.generation_id in generations or not messages.isdisjoint(claim.message_ids) for claim in one.cites
@@ -169,9 +175,17 @@ def _replaced(value: str | None) -> tuple[str, int] | None:
     """Raises FactRefused."""
     if value is None:
         return None
-    found = _REPLACES.fullmatch(value)
+    found = named(value)
     if found is None:
         raise FactRefused("replaces is the id of a fact (f:) or of a proposal (p:) that was shown.")
+    return found
+
+
+def named(replaces: str) -> tuple[str, int] | None:
+    """Tag and number that a `replaces` names, however it is spelled; None where it names nothing. Its one reader."""
+    found = _REPLACES.fullmatch(replaces)
+    if found is None or int(found.group(2)) > _GREATEST_ID:
+        return None
     return found.group(1), int(found.group(2))
 
 
@@ -286,6 +300,7 @@ def _row(run: ShadowRun, thread: Thread, position: int, judged: _Judged) -> _Row
             tone=_one_of(candidate, "tone", Fact.Tone.values),
         )
     replaced = None if judged.error else candidate.replaces
+    tag, number = candidate.names or ("", None)
     proposal = ShadowFactProposal(
         run=run,
         thread=thread,
@@ -298,6 +313,8 @@ def _row(run: ShadowRun, thread: Thread, position: int, judged: _Judged) -> _Row
         tone=draft.tone,
         replaces_fact_id=replaced[1] if replaced and replaced[0] == "f" else None,
         replaces_proposal_id=replaced[1] if replaced and replaced[0] == "p" else None,
+        names_fact=number if tag == "f" else None,
+        names_proposal=number if tag == "p" else None,
         fingerprint=fingerprint_of(draft.text) if draft.text else "",
         validation_error=head(secrets.redact(judged.error), ERROR_MAX_CHARS),
         raw=_raw(candidate.item),

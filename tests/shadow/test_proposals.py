@@ -305,7 +305,7 @@ def test_what_is_forgotten_is_proposed_no_more_and_a_conversation_takes_its_prop
     fact_row(alice, said, "Prefers cups.")
     too = proposal_row(said, "Prefers cups.")
     proposal_row(said, "Prefers sencha.", replaces_fact=fact)
-    rejected = {"validation_error": "There is no message.", "raw": {"replaces": f" f:{fact.pk}"}}
+    rejected = {"validation_error": "There is no message.", "names_fact": fact.pk}
     proposal_row(say(thread_of(alice), "user", "Coffee."), "No longer takes tea, drinks coffee.", **rejected)
     same = proposal_row(say(thread_of(alice), "user", "Tea, please."), "Prefers  tea.")
     proposal_row(say(same.thread, "user", "Cocoa."), "Prefers cocoa.", replaces_proposal=same)
@@ -320,6 +320,33 @@ def test_what_is_forgotten_is_proposed_no_more_and_a_conversation_takes_its_prop
     erasing.erase_thread(said.thread)
     assert not ShadowFactProposal.objects.exists()
     assert Message.objects.filter(thread=said.thread_id).count() == 0
+
+
+@pytest.mark.parametrize(
+    "spelled", ["f:{}", " f:{}", "f:{}\n", "\tf:{}\u3000", "f:0{}", "f:" + "0" * 30 + "{}", "full-width", "long"]
+)
+@pytest.mark.parametrize("tag", ["f", "p"])
+def test_what_was_rejected_goes_with_what_it_says_it_replaces_however_that_is_spelled(alice, said, spelled, tag):
+    fact = fact_row(alice, said, "Prefers tea.")
+    pk = fact.pk if tag == "f" else proposal_row(said, "Prefers tea.").pk
+    width = str.maketrans("0123456789", "０１２３４５６７８９")
+    named = {"full-width": f"f:{pk}".translate(width), "long": f"f:{pk}"}.get(spelled, spelled.format(pk))
+    elsewhere = say(thread_of(alice), "user", "Coffee.")
+    invented, text = Message.objects.latest("pk").pk + 1_000, "No longer takes it, drinks coffee."
+    if spelled == "long":
+        text += " really" * proposals.RAW_MAX_CHARS
+    wanted = item(invented, text, replaces=named.replace("f", tag))
+    [error, _other] = stored(elsewhere, wanted, item(invented, "Likes rain.", replaces=f"{tag}:{pk}1"))
+    assert error
+    found = proposals.candidates([wanted])
+    with transaction.atomic():
+        erasing.forget_fact(fact)
+    assert [row.text for row in ShadowFactProposal.objects.all()] == ["Likes rain."]
+    # An answer that comes afterwards too.
+    before = {fact.pk: fact.fingerprint}
+    fact.delete()
+    left = proposals.without_forgotten(found, alice.pk, before)
+    assert len(left) == (tag == "p")
 
 
 @pytest.mark.parametrize("level", [{"scope": "isolated"}, {"category": "work"}])
