@@ -7,7 +7,7 @@ export class Drawer {
     closeButton.addEventListener("click", () => this.close());
     backdrop.addEventListener("click", () => this.close());
     document.addEventListener("keydown", (event) => {
-      if (event.key !== "Escape" || !this.isOpen || event.defaultPrevented) return;
+      if (event.key !== "Escape" || event.shiftKey || !this.isOpen || event.defaultPrevented) return;
       event.preventDefault();
       this.close();
     });

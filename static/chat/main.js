@@ -342,7 +342,10 @@ listen(
     previous: (event) => walker.step(-1, event),
     next: (event) => walker.step(1, event),
     quote: () => quoting.here(),
-    box: () => composer.box.focus(),
+    box() {
+      drawer.close();
+      composer.box.focus();
+    },
     stop,
     editLast,
   },

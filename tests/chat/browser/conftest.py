@@ -31,13 +31,14 @@ def open_chat(server, open_tab):
     return open_one
 
 
-@pytest.fixture(params=["mouse", "keyboard", "phone"])
+@pytest.fixture(params=["mouse", "keyboard", "phone", "keyboard on a phone"])
 def open_hand(request, open_chat):
-    """`open_hand(user, channel="") -> Hand`: a mouse at a desk, a keyboard and nothing else, fingers on a phone."""
-    kind = {"mouse": Mouse, "keyboard": Keyboard, "phone": Touch}[request.param]
+    """`open_hand(user, channel="") -> Hand`: a mouse at a desk, a keyboard and nothing else, fingers on a phone, and a
+    keyboard alone on a screen of its size."""
+    kind = {"mouse": Mouse, "phone": Touch}.get(request.param, Keyboard)
 
     def open_one(user: Any, channel: str = "") -> Hand:
-        options = PHONE if request.param == "phone" else {}
+        options = {"phone": PHONE, "keyboard on a phone": {"viewport": PHONE["viewport"]}}.get(request.param, {})
         hand: Hand = kind(open_chat(user, channel, **options))
         return hand
 

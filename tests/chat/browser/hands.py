@@ -130,6 +130,12 @@ class Keyboard(Hand):
             self.reach(target)
         self.page.keyboard.press("Enter")
 
+    def to_list(self) -> None:
+        button = self.page.locator("#open-drawer")
+        if button.is_visible() and button.get_attribute("aria-expanded") != "true":
+            self.press(button)
+            expect(self.page.locator("#close-drawer")).to_be_focused()
+
     def message_menu(self, message: Locator) -> None:
         self.page.keyboard.press("Shift+Escape")
         for _ in range(TABS_MAX):

@@ -7,7 +7,7 @@ from playwright.sync_api import expect
 
 from llm.emulator import client as emulated
 from tests.browser import PHONE
-from tests.chat.browser.hands import Keyboard, Touch, answers, words
+from tests.chat.browser.hands import Keyboard, answers, words
 from tests.chat.records import say
 from threads.lifecycle import create_thread
 from threads.models import Thread
@@ -62,7 +62,7 @@ def test_a_conversation_is_renamed_archived_restored_deleted_and_brought_back(op
     expect(page.locator("#title")).to_have_text("Ships and boats")
     expect(words(page)).to_have_text(["about boats"])
     assert Thread.objects.get(pk=boats.pk).deleted is None
-    if isinstance(hand, Touch):
+    if page.locator("#open-drawer").is_visible():
         expect(page.locator("#sidebar")).to_be_hidden()
 
 
@@ -175,13 +175,14 @@ def test_shortcuts_are_listed_and_lead_where_they_say(open_chat, alice):
     expect(page.get_by_role("dialog", name="Keyboard shortcuts")).to_be_visible()
 
 
-def test_the_drawer_keeps_out_of_the_way(open_chat, alice, emulator):
+def test_the_drawer_keeps_out_of_the_way_and_takes_the_focus(open_chat, alice, emulator):
     create_thread(alice, title="Boats")
-    page = open_chat(alice, **PHONE)
+    page = open_chat(alice, **PHONE, reduced_motion="no-preference")  # it moves, and takes it while it does
     page.locator("#open-drawer").tap()
     page.get_by_role("link", name="New conversation").tap()
     expect(page.locator("#sidebar")).to_be_hidden()
     page.locator("#open-drawer").tap()
+    expect(page.locator("#close-drawer")).to_be_focused()
     page.locator("#user-menu summary").tap()
     expect(page.get_by_role("link", name="Your account")).to_be_visible()
     page.keyboard.press("Escape")
@@ -189,3 +190,9 @@ def test_the_drawer_keeps_out_of_the_way(open_chat, alice, emulator):
     expect(page.locator("#sidebar")).to_be_visible()
     page.keyboard.press("Escape")
     expect(page.locator("#sidebar")).to_be_hidden()
+    expect(page.locator("#open-drawer")).to_be_focused()
+    page.keyboard.press("Control+k")
+    expect(page.locator("#search")).to_be_focused()
+    page.keyboard.press("Shift+Escape")
+    expect(page.locator("#sidebar")).to_be_hidden()
+    expect(page.locator("#words-box")).to_be_focused()
