@@ -112,11 +112,21 @@ def going_with(thread: models.Model) -> dict[Any, models.Model]:
 def erase_user(user: User) -> None:
     """Erase a person: every thread, fact, file and session of theirs, and the account."""
     modules = registered()
-    threads = _threads_of(modules, user)
-    if threads:
-        _lock_rows(type(threads[0]), sorted(thread.pk for thread in threads), "FOR UPDATE")
+    _lock_person(modules, user)
     _run(modules, "erase_user", user)
     rewriting.ask(at_once=True)
+
+
+def _lock_person(modules: list[ModuleType], user: User) -> None:
+    """Lock a person's threads, then the account, which waits for whoever is making another one (an import does), and
+    then those that were made meanwhile: with the account locked there come no more."""
+    locked: set[Any] = set()
+    for _before_and_after_the_account in range(2):
+        threads = {thread.pk: thread for thread in _threads_of(modules, user) if thread.pk not in locked}
+        if threads:
+            _lock_rows(type(next(iter(threads.values()))), sorted(threads), "FOR UPDATE")
+        locked |= threads.keys()
+        _lock_rows(User, [user.pk], "FOR UPDATE")
 
 
 def narrow_thread(thread: models.Model) -> None:

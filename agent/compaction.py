@@ -150,11 +150,14 @@ async def compact_idle(thread_id: int) -> bool:
     material = await in_database(_gather_if_idle, thread_id)
     if material is None:
         return False
-    made = await summarize(material, background=True)
-    if made is None:
+    try:
+        made = await summarize(material, background=True)
+        if made is None:
+            return False
+        ahead = await opening.look_ahead(thread_id, made.text)
+        return await in_database(_commit_idle, material, made, ahead)
+    except ThreadGone:
         return False
-    ahead = await opening.look_ahead(thread_id, made.text)
-    return await in_database(_commit_idle, material, made, ahead)
 
 
 def _gather_if_idle(thread_id: int) -> Material | None:

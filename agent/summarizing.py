@@ -253,6 +253,8 @@ def _open(
             # A turn never waits for a budget; what runs beside it does.
             tokens = estimate_tokens(body.decode(), model)
             reserve = budgets.reserve(material.thread.owner, model, tokens, limit, ModelCall.Purpose.COMPACTION)
+        else:
+            lock_thread(material.thread.pk)  # no call of a conversation is written behind its erasure
         call = open_call(
             purpose=ModelCall.Purpose.COMPACTION,
             owner_id=material.thread.owner_id,

@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from accounts import erasing
 from accounts.models import User
+from llm.ledger import ERASED_SHA256
 from llm.models import ModelCall
 
 
@@ -33,7 +34,9 @@ def export(user: User) -> Iterator[dict[str, Any]]:
 
 
 def erase_thread(thread: Any) -> None:
-    _empty(ModelCall.objects.filter(thread_id=thread.pk))
+    """Calls of its own, and the owner's that speak of several conversations and therefore name none."""
+    calls = ModelCall.objects.filter(Q(thread_id=thread.pk) | Q(owner_id=thread.owner_id, thread_id=None))
+    _empty(calls.exclude(body_sha256=ERASED_SHA256))
 
 
 def erase_user(user: User) -> None:
@@ -43,7 +46,8 @@ def erase_user(user: User) -> None:
 
 
 def _empty(calls: QuerySet[ModelCall]) -> None:
-    """Take out what a call speaks of. The digest goes too: it would confirm a guess at what was said."""
+    """Take out what a call speaks of. The digest goes too: it would confirm a guess at what was said, and without one
+    nothing but numbers is written of a call that is still open (`ledger.close_call`)."""
     calls.update(
         thread_id=None,
         generation_id=None,
@@ -51,7 +55,7 @@ def _empty(calls: QuerySet[ModelCall]) -> None:
         answer_message_id=None,
         thinking_from=0,
         anchors=[],
-        body_sha256="",
+        body_sha256=ERASED_SHA256,
         request_id="",
         error="",
     )

@@ -18,6 +18,10 @@ from llm.wire import Anchor, anchors_to_json
 if TYPE_CHECKING:
     from llm.budgets import Reservation
 
+# The digest of a call that was emptied by an erasure; every other call has one of its own.
+ERASED_SHA256 = ""
+# What says, when a call is closed, of what it was or what was answered.
+SPOKEN_OF = frozenset({"answer_message_id", "request_id", "error"})
 # Stop reasons of an answer that an output limit or the window cut off.
 CUT_REASONS = frozenset({"max_tokens", "model_context_window_exceeded"})
 
@@ -88,7 +92,7 @@ def close_call(
     date.
 
     Returns False, and changes nothing, when the call has an outcome already. The cost is null when a price
-    that it needs is missing.
+    that it needs is missing. Of a call whose conversation was erased meanwhile the numbers alone are written.
     """
     values: dict[str, object] = {
         "outcome": outcome,
@@ -108,8 +112,12 @@ def close_call(
             "request_id": error.request_id[:100],
             "error": error.detail,
         }
-    if not ModelCall.objects.filter(pk=call.pk, outcome="").update(**values):
-        return False
+    # Two statements, so that each sees the row as it is: an erasure may commit while the first one waits for it.
+    still_open = ModelCall.objects.filter(pk=call.pk, outcome="")
+    if not still_open.exclude(body_sha256=ERASED_SHA256).update(**values):
+        values = {name: value for name, value in values.items() if name not in SPOKEN_OF}
+        if not still_open.filter(body_sha256=ERASED_SHA256).update(**values):
+            return False
     for name, value in values.items():
         setattr(call, name, value)
     if usage is not None and usage.prompt_tokens and call.estimated_tokens:

@@ -24,7 +24,7 @@ from maxclaw.text import head
 from memory.fact_lines import lines_within
 from memory.fact_search import FactHit
 from memory.meaning_search import MeaningHit
-from threads.transcript import text_block
+from threads.transcript import ThreadGone, lock_thread, text_block
 from threads.visibility import Viewer
 
 logger = logging.getLogger("maxclaw.search")
@@ -47,7 +47,7 @@ async def answer(viewer: Viewer, query: str, hits: Sequence[MeaningHit], facts: 
     try:
         async with asyncio.timeout(TIMEOUT_SECONDS):
             text = await _ask(viewer, query, _material(hits, facts))
-    except (ModelError, TimeoutError, budgets.BudgetExhausted, router.NoModelForCategory) as error:
+    except (ModelError, TimeoutError, budgets.BudgetExhausted, router.NoModelForCategory, ThreadGone) as error:
         logger.warning("A search result is listed, not written: %s.", type(error).__name__)
         return None
     except Exception:
@@ -106,6 +106,8 @@ def _open(viewer: Viewer, model: Model, question: str, attempt: int, limit: int)
     header = header_text(model=model, tools=[], system=SYSTEM)
     body = body_bytes(header, [WireMessage(1, "user", question)], [], limit)
     with transaction.atomic():
+        if viewer.thread_id is not None:
+            lock_thread(viewer.thread_id)  # no call of a conversation is written behind its erasure
         owner = User.objects.get(pk=viewer.owner_id)
         estimated = estimates.estimate_tokens(body.decode(), model)
         reservation = budgets.reserve(owner, model, estimated, limit, ModelCall.Purpose.ANSWER)

@@ -18,6 +18,7 @@ from llm.ledger import close_call, open_call, outcome_of
 from llm.models import ModelCall
 from llm.wire import Anchor, WireMessage, betas_of, body_bytes, body_sha256, header_text, remember_header
 from maxclaw.database_threads import in_database
+from threads.transcript import lock_thread
 
 ANSWER_MAX_TOKENS = 6_000
 
@@ -39,7 +40,8 @@ class BackgroundCall:
     async def ask(self, messages: Sequence[WireMessage]) -> tuple[Answer, ModelCall]:
         """The answer, and its call, which is closed. The first message is anchored: later requests read it again.
 
-        Raises ModelError, BudgetExhausted, NoModelForCategory. A call that is cancelled is closed as interrupted.
+        Raises ModelError, BudgetExhausted, NoModelForCategory, and ThreadGone when the conversation was erased
+        meanwhile, also between two attempts. A call that is cancelled is closed as interrupted.
         """
         models = router.candidates(catalog.LIGHT, self.category)
         opened: list[Prepared] = []
@@ -64,6 +66,8 @@ class BackgroundCall:
         anchors = [Anchor(messages[0].last_id, "5m")]
         body = body_bytes(header, messages, anchors, limit)
         with transaction.atomic():
+            if self.thread_id is not None:
+                lock_thread(self.thread_id)  # no call of a conversation is written behind its erasure
             owner = User.objects.get(pk=self.owner_id)
             estimated = estimates.estimate_tokens(body.decode(), model)
             call = open_call(

@@ -29,6 +29,7 @@ from memory.background_calls import BackgroundCall
 from memory.refusals import FactRefused
 from memory.steward_tools import tools
 from memory.steward_work import Lost, Reading
+from threads.transcript import ThreadGone
 
 logger = logging.getLogger("maxclaw.steward")
 
@@ -104,7 +105,7 @@ async def read_page(thread_id: int, spent: set[int] | None = None) -> bool:
                 spent.add(reading.thread.owner_id)
         await in_database(steward_work.give_back, reading.episode)
         return False
-    except Lost:
+    except (Lost, ThreadGone):
         await in_database(steward_work.give_back, reading.episode)
         return False
     except (ModelError, TimeoutError) as error:
@@ -123,7 +124,7 @@ class _LastCall:
 
 
 async def _read(reading: Reading, last: _LastCall) -> None:
-    """Ask until the model is done. Raises ModelError, BudgetExhausted, NoModelForCategory, Lost."""
+    """Ask until the model is done. Raises ModelError, BudgetExhausted, NoModelForCategory, Lost, ThreadGone."""
     thread = reading.thread
     facts = await known.known(thread, reading.page.words)
     asking = BackgroundCall(
