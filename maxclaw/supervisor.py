@@ -282,10 +282,12 @@ def how(code: int) -> str:
 
 
 def emulator_arguments(port: int) -> list[str]:
+    """The emulator's command line. Any account of this machine reaches its port: it keeps no words, and whoever is
+    there neither reads what was asked nor says what is answered."""
     place = ["--host", "127.0.0.1", "--port", str(port)]
     return [
         *(sys.executable, "-m", "llm.emulator", *place),
-        *("--pace", settings.EMULATOR_PACE, "--die-with-parent"),
+        *("--pace", settings.EMULATOR_PACE, "--no-bodies", "--no-control", "--die-with-parent"),
     ]
 
 

@@ -24,6 +24,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--pace", default="instant", help="instant, realistic or MS:TOKENS_PER_SECOND")
     parser.add_argument("--demo-faults", action="store_true", help="`fault:529` in a user's text switches one on")
     parser.add_argument("--no-bodies", action="store_true", help="keep no request bodies in the log")
+    parser.add_argument("--no-control", action="store_true", help="leave out the control interface")
     parser.add_argument("--die-with-parent", action="store_true")
     options = parser.parse_args(arguments)
     try:
@@ -43,7 +44,7 @@ def main(arguments: list[str] | None = None) -> int:
     sys.stdout.write(f"listening on http://{host}:{listener.getsockname()[1]}\n")
     sys.stdout.flush()
     config = uvicorn.Config(
-        create_app(state),
+        create_app(state, control=not options.no_control),
         log_level="warning",
         access_log=False,
         lifespan="off",

@@ -5,7 +5,7 @@ import json
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Mount, Route
+from starlette.routing import BaseRoute, Mount, Route
 from starlette.types import ASGIApp
 
 from llm.emulator.answers import new_id
@@ -17,8 +17,8 @@ from llm.emulator.request_shape import check_headers
 from llm.emulator.state import EmulatorState
 
 
-def create_app(state: EmulatorState) -> ASGIApp:
-    """The ASGI application over `state`."""
+def create_app(state: EmulatorState, *, control: bool = True) -> ASGIApp:
+    """The ASGI application over `state`. Without `control` nobody scripts it or reads what it was asked."""
 
     async def list_models(request: Request) -> Response:
         check_headers(request.headers)
@@ -47,12 +47,13 @@ def create_app(state: EmulatorState) -> ASGIApp:
         body = {"type": "error", "error": {"type": "not_found_error", "message": "Not found"}}
         return Response(json.dumps(body), 404, {"request-id": new_id("req")}, "application/json")
 
-    routes = [
+    routes: list[BaseRoute] = [
         Route("/v1/messages", Exchange(state), methods=["POST"]),
         Route("/v1/messages/count_tokens", Exchange(state, counting=True), methods=["POST"]),
         Route("/v1/models", list_models),
         Route("/v1/models/{model_id}", get_model),
-        Mount("/_control", routes=control_routes(state)),
     ]
+    if control:
+        routes.append(Mount("/_control", routes=control_routes(state)))
     app = Starlette(routes=routes, exception_handlers={ApiError: refuse, 404: not_found})
     return with_transport(app)

@@ -132,6 +132,16 @@ class TestWhileItRuns:
         assert "[X] 0001_heartbeat" in said
         assert running.child("bin/postgres") == server
 
+    def test_its_emulator_keeps_no_words_and_has_no_control_interface(self, running, data_dir):
+        command = processes_of(data_dir)[running.child("llm.emulator")]
+        assert "--no-bodies" in command
+        port = int(re.search(r"--port (\d+)", command)[1])
+        for path, found in (("/_control/requests?bodies=1", False), ("/_control/answers", False), ("/v1/models", True)):
+            client = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+            client.request("GET", path)
+            assert (client.getresponse().status != 404) is found, path
+            client.close()
+
     def test_what_dies_is_started_again(self, running):
         for words, name in (("uvicorn", "web"), ("qcluster", "worker"), ("llm.emulator", "emulator")):
             killed = running.child(words)
