@@ -7,6 +7,7 @@ from typing import Any
 from django.conf import settings
 from django.contrib import admin
 from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
@@ -15,7 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from unfold.admin import TabularInline
 
 from accounts.models import User
-from agent import frames, health
+from agent import frames, health, registry
 from agent.models import ImportedConversation, ImportJob, InboxItem, OverflowEvent, TaskFrame, ToolCall, TurnEvent
 from llm import budgets
 from llm.models import ModelCall
@@ -57,11 +58,31 @@ class TurnRowAdmin(PrivateTextAdmin, BigTableAdmin):
         return str(SOURCES.get(row.source, row.source))
 
 
+@admin.display(description=_("tool"))
+def known_tool(call: ToolCall) -> str | None:
+    """The tool's name where it is one of ours: others come from imported files, or were made up."""
+    return call.tool if registry.get(call.tool) else None
+
+
+class KnownToolFilter(admin.SimpleListFilter):
+    """By the tools that there are, and no other name."""
+
+    title = _("tool")
+    parameter_name = "of_tool"
+
+    def lookups(self, request: HttpRequest, model_admin: Any) -> list[tuple[str, str]]:
+        return [(tool.name, tool.name) for tool in registry.all_tools()]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet[ToolCall]) -> QuerySet[ToolCall]:
+        name = self.value()
+        return queryset.filter(tool=name) if name and registry.get(name) else queryset
+
+
 class ToolCallInline(TabularInline):
     """The calls of a turn, without their arguments."""
 
     model = ToolCall
-    fields = readonly_fields = ("tool", "status", "started", "duration_ms")
+    fields = readonly_fields = (known_tool, "status", "started", "duration_ms")
     ordering = ("id",)
     extra = 0
     can_delete = False
@@ -76,7 +97,7 @@ class ToolCallInline(TabularInline):
 
 @admin.register(InboxItem)
 class InboxItemAdmin(TurnRowAdmin):
-    private_fields = ("text", "quote")
+    private_fields = ("text", "quote", "client_key")
     what = What.INBOX_ITEM
     list_display = ("id", "thread", "owner", "level", "source_name", "state", "created")
     list_filter = ("state", "level")
@@ -118,10 +139,10 @@ class TaskFrameAdmin(TurnRowAdmin):
 
 @admin.register(ToolCall)
 class ToolCallAdmin(TurnRowAdmin):
-    private_fields = ("arguments",)
+    private_fields = ("tool", "call_id", "arguments")
     what = What.TOOL_CALL
-    list_display = ("id", "thread", "owner", "tool", "status", "started", "duration_ms")
-    list_filter = ("status", "tool")
+    list_display = ("id", "thread", "owner", known_tool, "status", "started", "duration_ms")
+    list_filter = ("status", KnownToolFilter)
 
 
 @admin.register(OverflowEvent)
@@ -141,7 +162,10 @@ class TurnEventAdmin(TurnRowAdmin):
 
 @admin.register(ImportedConversation)
 class ImportedConversationAdmin(BigTableAdmin):
-    list_display = ("source", "thread", "owner", "created")
+    """Which conversations were imported. What one is called in its file is its owner's business."""
+
+    list_display = ("id", "thread", "owner", "format", "created")
+    exclude = ("source", "branch")
     list_select_related = ("thread", "owner")
     search_fields = ("thread__channel", "owner__username")
 

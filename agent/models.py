@@ -120,7 +120,7 @@ class ToolCall(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.tool} {self.pk}"
+        return gettext("tool call %(number)s") % {"number": self.pk}
 
 
 class OverflowEvent(models.Model):

@@ -19,6 +19,7 @@ from unfold.admin import TabularInline
 
 from accounts import erasing
 from accounts.models import User
+from llm import catalog
 from llm.admin import ModelCallAdmin
 from llm.models import ModelCall
 from maxclaw.admin_base import BigTableAdmin, ReadOnlyAdmin
@@ -254,9 +255,9 @@ def said(message: Message) -> str:
 class MessageAdmin(PrivateTextAdmin, BigTableAdmin):
     """Rows of the record without their words."""
 
-    private_fields = ("text", "search_text", "wire", "meta")
+    private_fields = ("text", "search_text", "wire", "meta", "tool_call_id", "model")
     what = What.MESSAGE
-    list_display = ("id", "thread", "owner", "generation", "role", "model", "failed", "left_because", "created")
+    list_display = ("id", "thread", "owner", "generation", "role", "known_model", "failed", "left_because", "created")
     list_filter = ("role", "left_because", "is_error")
     linked_lookups = ("thread__id__exact",)
     search_fields = ("=id", "thread__channel", "owner__username")
@@ -264,7 +265,12 @@ class MessageAdmin(PrivateTextAdmin, BigTableAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Message]:
         rows: QuerySet[Message] = super().get_queryset(request)
-        return rows.defer(*self.private_fields)
+        return rows.defer("text", "search_text", "wire", "meta")
+
+    @admin.display(description=_("model"))
+    def known_model(self, message: Message) -> str | None:
+        """The model's name where it is in the catalog: others come from imported files."""
+        return message.model if message.model in catalog.load_catalog().models else None
 
     @admin.display(description=_("failed"))
     def failed(self, message: Message) -> str:

@@ -34,12 +34,16 @@ def fill(owner: User, staff: User) -> Thread:
     """A conversation of `owner` with a row in every table of the console; every private text holds SECRET."""
     thread = thread_of(owner, title=f"{SECRET} title")
     Generation.objects.filter(thread=thread).update(
-        opening=f'"{SECRET} opening"', summary=f"{SECRET} summary", standing=[{"text": f"{SECRET} standing"}]
+        opening=f'"{SECRET} opening"',
+        summary=f"{SECRET} summary",
+        summary_before=f"{SECRET} before",
+        standing=[{"text": f"{SECRET} standing"}],
     )
     first, _answer = exchange(thread, f"{SECRET} question", f"{SECRET} answer")
     say(thread, "user", f"{SECRET} words", meta={"quote": quote_from(thread)})
     call = call_tool(thread, arguments={"query": f"{SECRET} wire"})
     result = give_result(thread, text=f"{SECRET} result")
+    Message.objects.filter(pk=result.pk).update(tool_call_id=f"{SECRET} call", model=f"{SECRET}-model")
     frame = TaskFrame.objects.create(thread=thread, owner=owner, source="user", notice=f"{SECRET} notice", steps=2)
     ToolCall.objects.create(
         thread=thread,
@@ -47,8 +51,8 @@ def fill(owner: User, staff: User) -> Thread:
         frame=frame,
         message=call,
         result=result,
-        call_id="toolu_1",
-        tool="look",
+        call_id=f"{SECRET} call",
+        tool=f"{SECRET}_tool",
         arguments={"query": f"{SECRET} arguments"},
         status="done",
         duration_ms=12,
@@ -57,10 +61,15 @@ def fill(owner: User, staff: User) -> Thread:
         thread=thread, owner=owner, frame=frame, source="estimate", diagnosis=f"{SECRET} diagnosis", before_tokens=1
     )
     InboxItem.objects.create(
-        thread=thread, owner=owner, text=f"{SECRET} waiting", quote={"text": SECRET}, message=first
+        thread=thread,
+        owner=owner,
+        text=f"{SECRET} waiting",
+        quote={"text": SECRET},
+        client_key=f"{SECRET} key",
+        message=first,
     )
     TurnEvent.objects.create(thread=thread, owner=owner, number=1, kind="delta", body={"text": f"{SECRET} delta"})
-    ImportedConversation.objects.create(thread=thread, owner=owner, source="file 1")
+    ImportedConversation.objects.create(thread=thread, owner=owner, source=f"{SECRET} file", branch=SECRET)
     ImportJob.objects.create(
         owner=owner,
         file_name=f"{SECRET}.zip",

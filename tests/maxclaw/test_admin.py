@@ -13,6 +13,7 @@ from django.contrib.admin.views.main import ChangeList
 from django.contrib.auth.models import Group, Permission
 from django.contrib.staticfiles import finders
 from django.db import IntegrityError, connection, transaction
+from django.db.models import CharField, JSONField, TextField
 from django.test import Client
 from django.urls import NoReverseMatch, URLResolver, get_resolver, reverse
 from django.utils import translation
@@ -25,6 +26,7 @@ from maxclaw import column_names
 from maxclaw.admin_figures import Figure
 from maxclaw.admin_theme import navigation
 from memory.models import Fact
+from tests.accounts.test_erasing import places_with
 from tests.maxclaw.console_records import SECRET, fill
 from threads.models import Message, PrivateReading, Thread
 
@@ -84,6 +86,53 @@ def test_every_page_opens_shows_no_private_word_changes_no_row_and_is_no_reading
         assert answer.status_code == 200, url
         assert SECRET not in answer.content.decode(), url
     assert rows() == before
+
+
+# Names, digests and sentences that we or a catalog give, and ids of the provider's.
+OURS = {
+    "agent_importjob.stored_as",
+    "agent_inboxitem.source",
+    "agent_overflowevent.pruned",
+    "agent_overflowevent.source",
+    "agent_taskframe.source",
+    "agent_turnevent.kind",
+    "llm_modelcall.anchors",
+    "llm_modelcall.body_sha256",
+    "llm_modelcall.model",
+    "llm_modelcall.prices",
+    "llm_modelcall.request_id",
+    "llm_modelcall.stop_reason",
+    "llm_requestheader.sha256",
+    "llm_requestheader.text",
+    "memory_embeddedthread.model",
+    "memory_fact.category",
+    "memory_fact.embedding_model",
+    "memory_fact.fingerprint",
+    "memory_fact.graduated_commit",
+    "memory_fact.graduated_rule",
+    "memory_messagechunk.model",
+    "shadow_shadowfactproposal.category",
+    "shadow_shadowfactproposal.fingerprint",
+    "shadow_shadowrun.error",
+    "shadow_shadowrun.model",
+    "shadow_shadowrun.prices",
+    "threads_thread.category",
+    "threads_thread.channel",
+    "threads_thread.lease_holder",
+    "threads_thread.model",
+}
+
+
+def test_every_column_that_holds_words_holds_the_private_one(thread):
+    """Else the test above proves nothing of it."""
+    columns = {
+        f"{model._meta.db_table}.{field.column}"
+        for model in apps.get_models()
+        if model._meta.app_label in ("agent", "threads", "llm", "memory", "shadow")
+        for field in model._meta.local_concrete_fields
+        if isinstance(field, CharField | TextField | JSONField) and not field.choices
+    }
+    assert columns - set(places_with(SECRET)) == OURS
 
 
 def test_every_page_opens_in_chinese(console, thread, staff):
