@@ -6,9 +6,13 @@ They say who and which (user, thread, turn, request), never what was said.
 import io
 import re
 from types import TracebackType
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import structlog
+from django.urls import Resolver404, resolve
+
+if TYPE_CHECKING:
+    from django.http import HttpRequest
 
 _SHARED: list[Any] = [
     structlog.contextvars.merge_contextvars,
@@ -24,6 +28,8 @@ _DETAIL = re.compile(
     r"^(DETAIL|CONTEXT):.*(?:\n(?!HINT:|DETAIL:|CONTEXT:|The above exception|During handling).*)*", re.M
 )
 
+NOWHERE = "(an address of no page)"
+
 LOGGERS = ("maxclaw", "accounts", "llm", "threads", "agent", "quotes", "memory", "shadow", "chat")
 
 ExceptionInfo = tuple[type[BaseException], BaseException, TracebackType | None]
@@ -32,6 +38,28 @@ ExceptionInfo = tuple[type[BaseException], BaseException, TracebackType | None]
 def without_rows(text: str) -> str:
     """A traceback without the rows that the database quoted in it."""
     return _DETAIL.sub(r"\1: (left out)", text)
+
+
+def route_of(request: "HttpRequest") -> str:
+    """The pattern of a request's address, with its parameters by name: what was put in their places may be anybody's
+    words, or the address of a conversation that is erased."""
+    match = request.resolver_match
+    if match is None:
+        try:
+            match = resolve(request.path_info)
+        except Resolver404:
+            return NOWHERE
+    return f"/{match.route}"
+
+
+def _with_routes(_logger: Any, _method: str, event: dict[str, Any]) -> dict[str, Any]:
+    """Django's own lines about requests, with the pattern in the place of the address."""
+    request = getattr(event.get("_record"), "request", None)
+    path = getattr(request, "path", "")
+    if request is not None and len(path) > 1:
+        for written in (path, path.encode("unicode_escape").decode()):
+            event["event"] = str(event["event"]).replace(written, route_of(request))
+    return event
 
 
 def _plain_traceback(stream: TextIO, exception: ExceptionInfo) -> None:
@@ -71,7 +99,7 @@ def logging_settings(log_format: str, level: str) -> dict[str, Any]:
         "formatters": {
             "structured": {
                 "()": structlog.stdlib.ProcessorFormatter,
-                "foreign_pre_chain": _SHARED,
+                "foreign_pre_chain": [*_SHARED, _with_routes],
                 "processors": final,
             }
         },

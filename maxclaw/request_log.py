@@ -1,4 +1,5 @@
-"""One line for a request that failed: its method and path, without what stands behind the question mark.
+"""One line for a request that failed: its method and the pattern of its address, without what stands in the places of
+parameters and behind the question mark.
 
 Queries carry what people search for, so they are words, and words stay out of the log.
 """
@@ -6,6 +7,8 @@ Queries carry what people search for, so they are words, and words stay out of t
 import structlog
 from django.http import HttpRequest
 from django_structlog.middlewares import RequestMiddleware
+
+from maxclaw.logs import route_of
 
 
 class RequestLogMiddleware(RequestMiddleware):
@@ -19,4 +22,4 @@ class RequestLogMiddleware(RequestMiddleware):
 
     @staticmethod
     def format_request(request: HttpRequest) -> str:
-        return f"{request.method} {request.path}"
+        return f"{request.method} {route_of(request)}"

@@ -20,6 +20,7 @@ from agent import tasks
 from agent.models import TaskFrame
 from llm.emulator import client as say
 from maxclaw import rewriting
+from maxclaw.logs import NOWHERE
 from tests.accounts.test_erasing import places_with
 from tests.browser import signed_in_session
 from tests.chat.sockets import open_socket
@@ -152,9 +153,12 @@ def test_after_erasing_a_canary_is_in_no_table_log_or_file(server, emulator, log
     person.username = f"{CANARY}-renamed"
     person.save()
     asked = [reverse("api-search") + "?q=", reverse("api-threads") + "?search=", "/nowhere/?q=", "/admin/login/?next="]
+    in_paths = ["/nowhere/", "/c/", "/api/threads/"]
     for browser in (visitor, mine):
         for address in asked:
             browser.http.get(address + CANARY)
+        for address in in_paths:
+            browser.http.get(f"{address}{CANARY}/")
     mine.post("account", "account", time_zone=f"{CANARY}/zone", language="en")
     mine.post("account-erase", "account-erase", username=f"{CANARY} other", password=f"{CANARY} wrong")
     thread = create_thread(person, title=f"{CANARY} title")
@@ -191,7 +195,7 @@ def test_after_erasing_a_canary_is_in_no_table_log_or_file(server, emulator, log
     assert answer.status_code == 302, answer.text
     assert places_with(CANARY) == []
     assert "the log is written" in log_file.read_text()
-    for address in ("/nowhere/", reverse("api-search"), "/admin/login/"):
+    for address in (NOWHERE, reverse("api-search"), "/admin/login/"):
         assert f"GET {address}" in log_file.read_text(), "else this proves nothing"
     assert files_with(CANARY) == []
     with connection.cursor() as cursor:

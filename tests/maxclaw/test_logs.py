@@ -73,3 +73,16 @@ def test_the_address_in_the_log_is_the_connections_own_whatever_headers_say(clie
     [told] = [record.msg for record in caplog.records if record.name.startswith("django_structlog")]
     assert told["ip"] == "192.0.2.9"
     assert "203.0.113.1" not in caplog.text
+
+
+@pytest.mark.django_db
+def test_what_stands_in_an_address_is_not_logged_and_its_pattern_is(client, alice, caplog):
+    client.force_login(alice)
+    for path in (f"/nowhere/{WORDS}/", f"/c/{WORDS}/", f"/api/threads/{WORDS}/", f"/nowhere/字{WORDS}/?q={WORDS}"):
+        client.get(path)
+    client.put(f"/c/{WORDS}/")
+    lines = [formatter("json").format(record) for record in caplog.records]
+    said = "\n".join(lines)
+    assert len(lines) >= 8 and WORDS not in said
+    for pattern in ("GET (an address of no page)", "Not Found: /api/threads/<"):
+        assert pattern in said
