@@ -29,5 +29,5 @@ def run_import(job_id: int) -> None:
 
 
 def rewrite_files() -> None:
-    """Rewrite what was erased from; large tables while no turn runs, which would wait for them."""
+    """Rewrite what was erased from; large tables while no turn runs, which would wait for them, or after some hours."""
     rewriting.rewrite(large=not Thread.objects.filter(state=Thread.State.RUNNING).exists())

@@ -1,7 +1,10 @@
 """What belongs to the server as a whole, to no app and no user."""
 
 from django.db import models
+from django.db.models.functions import Now
 from django.utils.translation import gettext_lazy as _
+
+from maxclaw import clock
 
 
 class Heartbeat(models.Model):
@@ -39,6 +42,7 @@ class StaleFile(models.Model):
     name = models.CharField(_("name"), max_length=63, primary_key=True)
     # The number of a transaction: rows that older ones deleted must not be in the file afterwards.
     before = models.BigIntegerField(_("before"))
+    since = models.DateTimeField(_("since"), default=clock.now, db_default=Now())
 
     class Meta:
         verbose_name = _("stale file")

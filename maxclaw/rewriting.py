@@ -24,8 +24,10 @@ from maxclaw.schedule import ADVISORY_LOCK_SPACE
 
 # Conversations and facts go one by one, all day: what went within so long is rewritten together.
 GATHERED_FOR = timedelta(hours=1)
-# A table is locked while it is rewritten. A large one waits for a moment when no turn runs.
+# A table is locked while it is rewritten. A large one waits for a moment when no turn runs, but no longer than this: on
+# a server where somebody always speaks there may be none.
 LARGE_BYTES = 64 * 1024**2
+LARGE_WAITS_FOR = timedelta(hours=6)
 LOCK_TIMEOUT_SECONDS = 1  # turns queue behind whoever waits for such a lock
 STATEMENT_TIMEOUT_SECONDS = 600  # less than a background task may take
 SLICE_SECONDS = 240.0
@@ -88,8 +90,9 @@ def ask_for_all() -> None:
 
 
 def rewrite(*, large: bool = True, tell: Tell | None = None) -> Progress:
-    """Rewrite what was erased from, for SLICE_SECONDS at most, large tables too unless told otherwise. Outside any
-    transaction. Does nothing while another process is at it. `tell` gets the name of each part that is done."""
+    """Rewrite what was erased from, for SLICE_SECONDS at most, large tables too unless told otherwise; those that have
+    waited for LARGE_WAITS_FOR in any case. Outside any transaction. Does nothing while another process is at it. `tell`
+    gets the name of each part that is done."""
     with _alone() as alone:
         if alone:
             _take()
@@ -113,9 +116,10 @@ def _take() -> None:
             return
         # Every row that they deleted was deleted by an older transaction than this one.
         cursor.execute(
-            "INSERT INTO maxclaw_stalefile (name, before) SELECT unnest(%s::text[]), pg_current_xact_id()::text::bigint"
+            "INSERT INTO maxclaw_stalefile (name, before, since)"
+            " SELECT unnest(%s::text[]), pg_current_xact_id()::text::bigint, %s"
             " ON CONFLICT (name) DO UPDATE SET before = excluded.before",
-            [_parts()],
+            [_parts(), clock.now()],
         )
 
 
@@ -132,6 +136,7 @@ def _parts() -> list[str]:
 def _rewrite_some(until: float, large: bool, tell: Tell | None) -> bool:
     """Rewrite once whatever can be. Returns whether something is left."""
     stale = dict(StaleFile.objects.values_list("name", "before"))
+    overdue = set(StaleFile.objects.filter(since__lte=clock.now() - LARGE_WAITS_FOR).values_list("name", flat=True))
     order = _parts()
     StaleFile.objects.exclude(name__in=order).delete()  # a table that there is no more
     for name in [part for part in order if part in stale]:
@@ -139,7 +144,7 @@ def _rewrite_some(until: float, large: bool, tell: Tell | None) -> bool:
             break
         if name in LAST and StaleFile.objects.exclude(name__in=LAST[LAST.index(name) :]).exists():
             break
-        if not large and name not in LAST and _size(name) > LARGE_BYTES:
+        if not large and name not in {*LAST, *overdue} and _size(name) > LARGE_BYTES:
             continue
         try:
             done = _rewrite(name, stale[name])

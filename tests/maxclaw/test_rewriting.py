@@ -91,6 +91,17 @@ def test_a_large_table_waits_until_no_turn_runs(stale, monkeypatch):
     assert rewriting.rewrite().is_done
 
 
+def test_a_large_table_waits_no_longer_than_some_hours(stale, monkeypatch):
+    """On a busy server a turn always runs. That more was erased meanwhile makes nobody wait longer."""
+    monkeypatch.setattr(rewriting, "LARGE_BYTES", 0)
+    with clock.moved(rewriting.LARGE_WAITS_FOR.total_seconds() - 60):
+        rewriting.ask_for_all()
+        StaleFile.objects.exclude(name=TABLE).delete()
+        assert rewriting.rewrite(large=False).left == 1
+    with clock.moved(rewriting.LARGE_WAITS_FOR.total_seconds() + 60):
+        assert rewriting.rewrite(large=False).is_done
+
+
 def test_one_process_rewrites_at_a_time(stale, other):
     other.execute("SELECT pg_advisory_lock(%s, %s)", [rewriting.ADVISORY_LOCK_SPACE, rewriting.REWRITING_LOCK])
     assert rewriting.rewrite().left == 1
