@@ -4,7 +4,9 @@ import json
 
 import pytest
 from axes.models import AccessAttempt
+from django.contrib.auth.hashers import MD5PasswordHasher
 from django.contrib.sessions.models import Session
+from django.db import connection
 from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
@@ -323,3 +325,19 @@ def test_the_last_person_of_all_can_go(mine, alice):
     alice.save()
     erase(mine)
     assert not User.objects.exists()
+
+
+@pytest.mark.django_db(transaction=True)
+def test_no_connection_is_held_while_a_password_is_hashed(client, alice, monkeypatch):
+    """Whoever guesses would else keep everybody from the database, many guesses at once the whole pool."""
+    held = []
+    encode = MD5PasswordHasher.encode
+
+    def watched(*arguments):
+        held.append(connection.connection)
+        return encode(*arguments)
+
+    monkeypatch.setattr(MD5PasswordHasher, "encode", watched)
+    for username in ("alice", "nobody"):
+        assert client.post(reverse("login"), {"username": username, "password": "wrong"}).status_code == 200
+    assert len(held) >= 2 and set(held) == {None}
