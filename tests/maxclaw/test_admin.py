@@ -95,7 +95,6 @@ OURS = {
     "agent_overflowevent.pruned",
     "agent_overflowevent.source",
     "agent_taskframe.source",
-    "agent_turnevent.kind",
     "llm_modelcall.anchors",
     "llm_modelcall.body_sha256",
     "llm_modelcall.model",
