@@ -4,6 +4,7 @@ import os
 import shutil
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.emptying import empty_after_each
 
@@ -56,6 +57,10 @@ _left_out = pytest.StashKey[int]()
 
 def pytest_configure() -> None:
     empty_after_each()
+    # That a machine is busy is no fault of what is tested.
+    patient = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
+    settings.register_profile("patient", settings(), **patient)
+    settings.load_profile("patient")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
