@@ -3,6 +3,10 @@
 from collections.abc import Iterator
 from typing import Any
 
+from django.conf import settings
+from django.core.exceptions import RequestDataTooBig
+from django.utils.translation import gettext as _
+from rest_framework import status
 from rest_framework.exceptions import APIException, ValidationError
 from rest_framework.response import Response
 from rest_framework.views import exception_handler
@@ -16,6 +20,11 @@ def told(exc: Exception, context: dict[str, Any]) -> Response | None:
     `code` is the framework's name of the error ("not-authenticated", "throttled", "parse-error"), for input that does
     not fit "bad-input"; `problems` then says for each field, by its dotted path, what is wrong with it.
     """
+    if isinstance(exc, RequestDataTooBig):
+        reason = _("The request is too large: at most %(limit)s bytes are taken. Shorten or split it.") % {
+            "limit": f"{settings.DATA_UPLOAD_MAX_MEMORY_SIZE:,}"
+        }
+        return Response({"code": "too-long", "reason": reason}, status=status.HTTP_413_REQUEST_ENTITY_TOO_LARGE)
     response = exception_handler(exc, context)
     if response is None:
         return None

@@ -23,7 +23,7 @@ class QuotePreview(Endpoint):
 
     @extend_schema(
         request=shapes.PreviewRequest,
-        responses={200: shapes.PreviewShape, 400: ErrorShape, 415: ErrorShape, **REFUSED},
+        responses={200: shapes.PreviewShape, 400: ErrorShape, 413: ErrorShape, 415: ErrorShape, **REFUSED},
     )
     def post(self, request: Request) -> Response:
         """The card of a quote, and what sending it there asks to confirm. Grants nothing: sending looks again."""

@@ -41,6 +41,27 @@ def test_a_token_signs_in_and_nothing_is_open_without(alice, thread):
     assert client.get("/api/threads/").status_code == 200
 
 
+@pytest.mark.parametrize(
+    ("address", "body"),
+    [
+        ("/api/threads/{}/messages/", {"text": "x", "key": "k"}),
+        ("/api/threads/{}/answer/", {"call": 1, "text": "x"}),
+        ("/api/quotes/preview/", {"target": "x"}),
+    ],
+)
+def test_a_body_of_five_megabytes_is_refused_with_a_sentence(alice, thread, address, body):
+    client = APIClient(enforce_csrf_checks=True)
+    client.credentials(HTTP_AUTHORIZATION=f"Token {Token.objects.create(user=alice).key}")
+    large = {**body, "text": "x" * 5_000_000}
+    answer = client.post(address.format(thread.channel), large, format="json")
+    assert answer.status_code == 413
+    assert answer.json() == {
+        "code": "too-long",
+        "reason": "The request is too large: at most 4,000,000 bytes are taken. Shorten or split it.",
+    }
+    assert not thread.messages.exists()
+
+
 def test_the_main_conversation_is_listed_first_and_the_others_newest_first_by_the_page(api, alice):
     for number in range(5):
         create_thread(alice, title=f"thread {number}")
