@@ -19,6 +19,7 @@ from maxclaw.database_threads import in_database
 
 logger = logging.getLogger("maxclaw.runner")
 
+TAKE_AGAIN_SECONDS = (1, 2)
 SHUTDOWN_SECONDS = 4  # less than the supervisor waits (maxclaw.supervisor.GRACE_SECONDS)
 
 
@@ -109,11 +110,17 @@ class Runner:
             raise
 
     async def _take(self, thread_id: int) -> Holding | None:
-        try:
-            return await in_database(taking.take, thread_id, self.holder)
-        except Exception:
-            logger.exception("Could not take thread %s.", thread_id)
-            return None
+        """Take it, where somebody may. What hinders the taking (a database that is away, a lock) often passes: it is
+        tried a few times more before the thread waits for the next look."""
+        for pause in (*TAKE_AGAIN_SECONDS, None):
+            try:
+                return await in_database(taking.take, thread_id, self.holder)
+            except Exception:
+                logger.exception("Could not take thread %s.", thread_id)
+            if pause is None or self._stopping:
+                return None
+            await asyncio.sleep(pause)
+        return None
 
     async def _on_wake(self, ring: dict[str, Any]) -> None:
         self.nudge(int(ring["thread"]))

@@ -7,6 +7,7 @@ from asgiref.sync import async_to_sync
 from django.db import transaction
 
 from agent import leases, sending, taking
+from agent import runner as agent_runner
 from agent.answers import end_answer
 from agent.events import emit
 from agent.models import TaskFrame, ToolCall, TurnEvent
@@ -185,6 +186,25 @@ def test_events_are_pruned_after_a_day_and_numbers_go_on(thread):
         with transaction.atomic():
             lock_thread(thread.pk)
             assert emit(thread.pk, thread.owner_id, "state", {}) == 4
+
+
+def test_a_thread_whose_taking_failed_once_is_taken_without_another_ring(emulator, alice, monkeypatch):
+    monkeypatch.setattr(agent_runner, "TAKE_AGAIN_SECONDS", (0.01,))
+    take, failures = taking.take, [OSError("the database is away")]
+
+    def fails_once(*given):
+        if failures:
+            raise failures.pop()
+        return take(*given)
+
+    monkeypatch.setattr(taking, "take", fails_once)
+
+    async def scenario():
+        async with running_world(emulator) as world:
+            return await world.ask(await world.new_thread(alice), "Hello")
+
+    assert [row.role for row in async_to_sync(scenario)()] == ["user", "assistant"]
+    assert not failures
 
 
 def test_a_stop_whose_ring_was_lost_is_found_before_the_first_request(emulator, thread):
