@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from accounts.days import in_calendar, moment_of
 from agent.import_keys import digest_of, key_of
 from maxclaw.sentences import Sentence, Told
 from maxclaw.sentences import sentence as _
@@ -143,13 +144,12 @@ def identifier(value: Any, what: str) -> str:
 
 
 def moment(value: Any) -> datetime | None:
-    """A time as exports write it, seconds since 1970 or ISO 8601; None for what is none."""
+    """A time as exports write it, seconds since 1970 or ISO 8601; None for what is none that a calendar shows."""
     try:
         if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value) and value > 0:
-            return datetime.fromtimestamp(value, UTC)
+            return in_calendar(datetime.fromtimestamp(value, UTC))
         if isinstance(value, str) and value:
-            read = datetime.fromisoformat(value)
-            return read.replace(tzinfo=UTC) if read.tzinfo is None else read.astimezone(UTC)
+            return moment_of(value)
     except (ValueError, OverflowError, OSError):
         pass
     return None

@@ -5,7 +5,7 @@
 | `conversation` | which conversation the line belongs to: any stable id (text or a whole number, 1 to 200 characters) |
 | `role` | `user`, `assistant` or `tool` (the output of a tool, without the call that asked for it) |
 | `text` | what was said |
-| `created` | when: ISO 8601; a time without an offset is UTC |
+| `created` | when: ISO 8601, of the years 2 to 9998; a time without an offset is UTC |
 | `id` | optional: a stable id of the message, unique in its conversation |
 | `name` | optional: who said it, for a conversation of several people |
 | `title` | optional: the conversation's title; the first one counts |
@@ -16,15 +16,16 @@ Other keys are left alone.
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
+from accounts.days import moment_of
 from agent.import_keys import digest_of
 from agent.import_rows import orphan_output_wire
 from llm.wire import canonical
 from maxclaw.sentences import Told
 from maxclaw.sentences import sentence as _
-from maxclaw.text import head, visible
+from maxclaw.text import head, is_blank, visible
 from threads.models import Message
 from threads.transcript import text_block
 
@@ -87,7 +88,7 @@ def parse_line(raw: bytes) -> ImportLine:
             % {"role": _shown(record.get("role")), "known": ", ".join(ROLES)}
         )
     text = _words(record, "text")
-    if not text.strip():
+    if is_blank(text):
         raise BrokenLine(_("The text is empty."))
     name = head(" ".join(_words(record, "name").split()), NAME_MAX_CHARS)
     return ImportLine(
@@ -145,9 +146,8 @@ def _moment(record: Mapping[str, Any]) -> datetime:
     if not raw:
         raise BrokenLine(_("“%(key)s” is missing.") % {"key": "created"})
     try:
-        moment = datetime.fromisoformat(_words(record, "created"))
-        return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-    except (ValueError, OverflowError):
+        return moment_of(_words(record, "created"))
+    except ValueError:
         raise BrokenLine(
             _("“created” must be a time such as 2024-05-31T09:30:00Z, not %(value)s.") % {"value": _shown(raw)}
         ) from None

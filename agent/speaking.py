@@ -14,7 +14,7 @@ from agent.refusals import Refused
 from llm import router
 from llm.catalog import Model
 from llm.estimates import MOST_TOKENS_PER_CHAR, estimate_tokens
-from maxclaw.text import visible
+from maxclaw.text import is_blank, visible
 from threads.access import NoSuchThread, access_thread, lock_own_thread
 from threads.models import Thread
 from threads.signals import user_spoke
@@ -25,7 +25,8 @@ MESSAGE_BUDGET_SHARE = 0.4  # one message never takes more than this share of th
 
 def checked_text(text: Any) -> str:
     """The words as they will be stored. Raises Refused when they are no words or too many."""
-    if not isinstance(text, str) or not text.strip():
+    words = visible(text) if isinstance(text, str) else ""
+    if is_blank(words):
         raise Refused("empty", _("Write something first: an empty message is not sent."))
     limit = settings.MESSAGE_MAX_CHARS
     if len(text) > limit:
@@ -34,7 +35,7 @@ def checked_text(text: Any) -> str:
             _("This message has %(length)s characters; at most %(limit)s are accepted. Shorten or split it.")
             % {"length": f"{len(text):,}", "limit": f"{limit:,}"},
         )
-    return visible(text)
+    return words
 
 
 def message_share(model: Model) -> int:

@@ -8,6 +8,7 @@ from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils import timezone
 from django.utils.functional import Promise
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
@@ -15,6 +16,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from accounts.days import local
 from accounts.downloads import json_lines
 from accounts.models import User
 from agent.refusals import Refused
@@ -73,7 +75,11 @@ def shown(found: Remembered) -> dict[str, Any]:
 
 
 def _as_read(words: Words | None) -> Words | None:
-    return words and replace(words, excerpt=piece_as_read(words.role, words.excerpt))
+    """The words as they are shown, with the day and time that they had for the person."""
+    if words is None:
+        return None
+    said = local(words.created, timezone.get_current_timezone())
+    return replace(words, created=said, excerpt=piece_as_read(words.role, words.excerpt))
 
 
 @require_safe

@@ -72,7 +72,9 @@ def search_page(request: HttpRequest) -> HttpResponse:
         "query": query,
         "channel": channel,
         "found": found,
-        "hits": [(hit, piece_as_read(hit.role, hit.excerpt)) for hit in found.hits] if found else [],
+        "hits": [(hit, user.local(hit.created), piece_as_read(hit.role, hit.excerpt)) for hit in found.hits]
+        if found
+        else [],
         "problem": problem,
         "main": main,
     }

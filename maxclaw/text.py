@@ -10,6 +10,8 @@ import regex
 _INVISIBLE = re.compile("[\x00\ud800-\udfff]")
 _SURROGATE_PAIR = re.compile("[\ud800-\udbff][\udc00-\udfff]")
 NUL_SIGN = "␀"
+# Unicode's ignorable signs, and the one Braille pattern without a dot.
+_BLANK = regex.compile(r"[\s\p{Cc}\p{Default_Ignorable_Code_Point}\u2800]*+")
 
 _CLUSTER = regex.compile(r"\X")
 # Between these two neighbours Unicode always breaks (UAX 29), whatever stands before them: no side is a mark,
@@ -32,6 +34,12 @@ def visible(text: str) -> str:
         return text
     joined = _SURROGATE_PAIR.sub(lambda pair: _join(pair.group()), text)
     return _INVISIBLE.sub(lambda sign: _spell_out(sign.group()), joined)
+
+
+def is_blank(text: str) -> bool:
+    """Whether nobody would see anything of it: white space, control characters, and signs that Unicode has drawn as
+    nothing (joiners, marks of direction, fillers). NUL and lone surrogates are to be made visible first."""
+    return _BLANK.fullmatch(text) is not None
 
 
 def _join(pair: str) -> str:

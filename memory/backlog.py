@@ -12,6 +12,7 @@ from datetime import datetime, tzinfo
 
 from django.db.models import Q, QuerySet
 
+from accounts.days import local
 from agent.models import ToolCall
 from agent.questions import QUESTION_TOOL
 from llm.estimates import estimate_tokens
@@ -127,7 +128,7 @@ def _row(row: Message, zone: tzinfo, calls: tuple[tuple[str, str], ...], answers
     return BacklogRow(
         id=row.pk,
         role=row.role,
-        when=row.created.astimezone(zone),
+        when=local(row.created, zone),
         text=row.text,
         is_error=row.is_error,
         calls=calls,

@@ -8,7 +8,7 @@
 | `applies_to` | optional: what it applies to; left out: in general |
 | `tone` | optional: `remark` (the default) or `decision` |
 | `project` | optional |
-| `created` | optional: when it was written, ISO 8601; a time without an offset is UTC |
+| `created` | optional: when it was written, ISO 8601, from the year 2 on; a time without an offset is UTC |
 
 Relative times in the words ("last week") become dates, seen from `created`. Of a line without it nobody knows from when
 they are seen, and today is not it: the words stay, and are counted. Other keys are left alone. A fact that was imported
@@ -19,13 +19,14 @@ says so.
 import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from itertools import chain, islice
 from typing import Any
 
 from django.db import transaction
 from django.utils.translation import gettext as _
 
+from accounts.days import moment_of
 from accounts.models import User
 from maxclaw import clock
 from memory.fact_drafts import FactDraft, check_no_secret, clean, dated, fingerprint_of
@@ -156,9 +157,8 @@ def _created(value: Any) -> datetime | None:
     if value is None:
         return None
     try:
-        created = datetime.fromisoformat(value)
-        created = created.replace(tzinfo=UTC) if created.tzinfo is None else created.astimezone(UTC)
-    except (TypeError, ValueError, OverflowError):
+        created = moment_of(value)
+    except (TypeError, ValueError):
         raise BrokenLine(_("Its created is no time.")) from None
     if created.year == datetime.min.year:  # the year before it begins within some zones
         raise BrokenLine(_("Its created is no time."))

@@ -4,6 +4,7 @@ A busy conversation keeps its trigger until the turn ends. While a question card
 turn still goes on: its context cannot change.
 """
 
+import logging
 from collections.abc import Iterable
 from datetime import datetime, timedelta
 from functools import partial
@@ -34,6 +35,8 @@ NO_MODEL = "no-model"
 
 Reason = ShadowRun.Reason
 
+logger = logging.getLogger("maxclaw.shadow")
+
 
 def trigger(thread_id: int, reason: str) -> None:
     """A conversation may have something to read: queue a run, where none is queued, and have the queue drained. After a
@@ -56,7 +59,7 @@ def queue_idle(now: datetime, *, thorough: bool) -> int:
     threads = _with_unread(now, thorough=thorough)
     generations = next_generations([thread.pk for thread in threads], now)
     asked = _asked_before(generations.values(), now - min(prefix.LIFETIMES.values()) + BEFORE_EXPIRY)
-    due = [thread for thread in threads if _is_due(thread, generations.get(thread.pk), now, asked)]
+    due = [thread for thread in threads if _is_due_or_logged(thread, generations.get(thread.pk), now, asked)]
     _queue(due, Reason.IDLE_OR_ENDED)
     return len(due)
 
@@ -116,10 +119,19 @@ def _asked_before(generations: Iterable[Generation], moment: datetime) -> set[in
     return {pk for pk in calls.values_list("generation_id", flat=True) if pk is not None}
 
 
+def _is_due_or_logged(thread: Thread, generation: Generation | None, now: datetime, asked: set[int]) -> bool:
+    """Whether it is due. One that cannot be looked at is not, and keeps nobody else's from being read."""
+    try:
+        return _is_due(thread, generation, now, asked)
+    except Exception:
+        logger.exception("Could not tell whether thread %s is due for its shadow.", thread.pk)
+        return False
+
+
 def _is_due(thread: Thread, generation: Generation | None, now: datetime, asked: set[int]) -> bool:
     if generation is None:
         return False
-    if generation.ended is not None or thread.status != Thread.Status.ACTIVE or now >= thread.updated + IDLE:
+    if generation.ended is not None or thread.status != Thread.Status.ACTIVE or thread.updated <= now - IDLE:
         return True
     call = prefix.newest_complete(generation) if generation.pk in asked else None
     if call is None:

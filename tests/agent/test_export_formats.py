@@ -328,8 +328,12 @@ def test_text_is_made_visible_whatever_stands_in_it():
     json.dumps(history.title).encode()
 
 
+# The day of these is shown in one time zone and not in the next.
+ENDS_OF_THE_CALENDAR = (253_402_300_799, "9999-12-31T23:59:59Z", "0001-01-01T00:00:00Z", "0001-01-01T00:00:00+10:00")
+
+
 def test_times_are_read_as_they_are_written():
     assert import_claude.moment("2024-03-01T10:00:00+02:00") == datetime(2024, 3, 1, 8, tzinfo=UTC)
     assert import_claude.moment(1709280000.5) == datetime(2024, 3, 1, 8, 0, 0, 500_000, tzinfo=UTC)
-    for nonsense in (None, True, -1, 1e300, "soon", [], float("nan")):
+    for nonsense in (None, True, -1, 1e300, "soon", [], float("nan"), *ENDS_OF_THE_CALENDAR):
         assert import_claude.moment(nonsense) is None

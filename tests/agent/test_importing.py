@@ -10,17 +10,37 @@ from django.core.management import CommandError, call_command
 from django.db import connection
 
 from accounts import erasing
+from accounts.models import User
 from agent import import_index
 from agent.conversations import delete
 from agent.models import ImportedConversation, TurnEvent
 from agent.projection import message_views
 from chat.snapshot import apply, snapshot
 from tests.agent.imported import START, exchange, line, only_thread, texts
+from tests.threads.records import say
 from threads.copying import rewind
 from threads.models import Generation, Message, Thread
 from threads.transcript import append, live_generation, lock_thread, text_block
 
 pytestmark = pytest.mark.django_db
+
+
+@pytest.mark.parametrize(
+    ("zone", "last"), [("Asia/Shanghai", "9999-12-31T23:59:59Z"), ("America/New_York", "0001-01-01T00:00:00Z")]
+)
+def test_a_conversation_stored_at_the_end_of_the_calendar_grows_as_others_do(run, alice, zone, last):
+    User.objects.filter(pk=alice.pk).update(time_zone=zone)
+    run(line(0))
+    thread = only_thread(alice)
+    Message.objects.filter(thread=thread).update(created=last)
+    Thread.objects.filter(pk=thread.pk).update(created=last, updated=last)
+    say(thread, "user", "Said here")
+    broken = {**line(1), "created": last}
+    out, err = run(line(0), broken, line(2), line(0, conversation="c2", words="Innocent"))
+    assert err.startswith("FILE, line 2: “created” must be a time")
+    assert "Imported 2 messages: 1 new conversation, 1 that grew" in out
+    assert texts(thread)[-1] == "Words 2"
+    assert Message.objects.filter(text="Innocent").exists()
 
 
 def test_messages_keep_their_times_roles_and_words(run, alice):
@@ -183,6 +203,7 @@ BROKEN = [
     ({**line(1), "role": "system"}, 'The role "system" is unknown; known are user, assistant, tool.'),
     ({**line(1), "role": None}, "The role null is unknown; known are user, assistant, tool."),
     ({**line(1), "text": " \n\t "}, "The text is empty."),
+    ({**line(1), "text": "\u200b\u200d\ufeff"}, "The text is empty."),
     ({**line(1), "text": ["no", "text"]}, '“text” must be text, not ["no", "text"].'),
     ({**line(1), "created": None}, "“created” is missing."),
     (
@@ -193,6 +214,8 @@ BROKEN = [
         {**line(1), "created": "0001-01-01T00:00:00+10:00"},
         "“created” must be a time such as 2024-05-31T09:30:00Z, not ",
     ),
+    ({**line(1), "created": "9999-12-31T23:59:59Z"}, "“created” must be a time such as 2024-05-31T09:30:00Z, not "),
+    ({**line(1), "created": "0001-01-01T00:00:00Z"}, "“created” must be a time such as 2024-05-31T09:30:00Z, not "),
     ({**line(1), "conversation": ""}, "“conversation” is missing."),
     ({**line(1), "conversation": True}, "“conversation” must be text, not true."),
     ({**line(1), "conversation": "x" * 201}, "“conversation” has 201 characters; at most 200 are taken."),

@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import expect
 from rest_framework.test import APIClient
 
+from accounts.models import User
 from llm.emulator import client as emulated
 from memory import embedding_work, hits
 from tests.browser import PHONE
@@ -51,6 +52,20 @@ def test_own_words_are_found_with_where_they_stand(api, boats):
         "role": "user",
         "excerpt": "The zlorpification of the mast took all day.",
     }
+
+
+@pytest.mark.parametrize(
+    ("zone", "last"), [("Asia/Shanghai", "9999-12-31T23:59:59Z"), ("America/New_York", "0001-01-01T00:00:00Z")]
+)
+def test_words_said_at_the_end_of_the_calendar_are_found(api, client, alice, boats, zone, last):
+    User.objects.filter(pk=alice.pk).update(time_zone=zone)
+    message = say(boats, "The zlorpification of the mast.")
+    Message.objects.filter(pk=message.pk).update(created=last)
+    embedding_work.embed_some(boats.pk)
+    [hit] = found(api, q="zlorpification")["hits"]
+    assert hit["created"].startswith(last[:10])
+    client.force_login(alice, backend=BACKEND)
+    assert "zlorpification" in client.get("/search/", {"q": "mast"}).content.decode()
 
 
 def test_a_question_finds_what_was_meant(api, boats):

@@ -144,7 +144,9 @@ def test_sending_again_with_the_same_key_is_the_same_send(page, thread):
     assert InboxItem.objects.filter(thread=thread).count() == 1
 
 
-@pytest.mark.parametrize(("text", "code"), [("", "empty"), (" \n ", "empty"), ("x" * 201, "too-long")])
+@pytest.mark.parametrize(
+    ("text", "code"), [("", "empty"), (" \n ", "empty"), ("\u200b\u200d\ufeff", "empty"), ("x" * 201, "too-long")]
+)
 def test_words_that_are_refused_go_back_with_their_key(page, thread, settings, text, code):
     settings.MESSAGE_MAX_CHARS = 200
     frame = page.ask(type="send", channel=thread.channel, key="k1", text=text)

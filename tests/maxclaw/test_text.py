@@ -112,3 +112,12 @@ def test_cutting_a_million_characters_takes_no_time(unit):
     text.head(value, 12_000)
     text.tail(value, 12_000)
     assert time.monotonic() - started < 2.0
+
+
+@pytest.mark.parametrize(
+    "nothing", ["", " \n\t\u3000", "\u200b\u200d\ufeff", "\u202e\u2066", "\u3164\u115f\u2800", "\x07"]
+)
+def test_signs_that_nobody_sees_are_blank(nothing):
+    assert text.is_blank(nothing)
+    for something in ("a", "字", FAMILY, "\u0600", text.NUL_SIGN, "\u0301"):
+        assert not text.is_blank(nothing + something + nothing)

@@ -13,6 +13,10 @@ from tests.threads.records import call_tool, exchange, give_result, thread_of
 from threads.models import Message
 
 SPOKEN = datetime(2023, 3, 26, 0, 30, tzinfo=UTC)
+ENDS_OF_THE_CALENDAR = [
+    ("Asia/Shanghai", datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)),
+    ("America/New_York", datetime(1, 1, 1, tzinfo=UTC)),
+]
 
 
 def row(number, role="user", text="words", **more):
@@ -28,6 +32,16 @@ def test_a_row_has_its_id_its_speaker_and_the_persons_own_date_and_time():
     assert backlog.rendered(row(3, "tool", "No.", is_error=True, tool="look")).startswith(
         "[m:3] failed tool result of look, Sunday"
     )
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(("zone", "last"), ENDS_OF_THE_CALENDAR)
+def test_a_row_at_the_end_of_the_calendar_is_rendered_with_the_date_that_utc_has(alice, zone, last):
+    said, _answer = exchange(thread_of(alice), "Long ago.")
+    Message.objects.filter(pk=said.pk).update(created=last)
+    [shown] = backlog.rows_of(Message.objects.filter(pk=said.pk), ZoneInfo(zone))
+    assert shown.when == last
+    assert last.strftime("%m-%d") in backlog.rendered(shown)
 
 
 def test_words_of_the_person_and_of_cards_are_whole_and_others_cut():

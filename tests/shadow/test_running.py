@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from asgiref.sync import async_to_sync
@@ -280,6 +280,26 @@ def test_the_tick_queues_by_age_by_expiry_and_by_what_ended(emulator, alice):
     assert due(1) == set()
     with clock.moved(1):
         assert triggers.queue_idle(clock.now(), thorough=True) == 1
+
+
+def test_one_conversation_that_cannot_be_looked_at_keeps_no_other_from_being_read(
+    alice, bob, begun, monkeypatch, caplog
+):
+    broken, whole, last = read_thread(alice), read_thread(bob), read_thread(alice)
+    Thread.objects.filter(pk=last.pk).update(updated=datetime.max.replace(tzinfo=UTC))
+    cursors.initialize()
+    is_due = triggers._is_due
+
+    def fails_once(thread, *rest):
+        if thread == broken:
+            raise OverflowError("date value out of range")
+        return is_due(thread, *rest)
+
+    monkeypatch.setattr(triggers, "_is_due", fails_once)
+    with clock.moved(20 * 60 + 5):
+        assert triggers.queue_idle(clock.now(), thorough=False) == 1
+    assert statuses(whole) == ["queued"]
+    assert f"thread {broken.pk} is due" in caplog.text
 
 
 def test_a_shadows_reading_moves_what_is_due_before_the_cache_runs_out(emulator, alice):
