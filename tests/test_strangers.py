@@ -4,6 +4,7 @@ The walk starts from the URL resolver, the table of frames and the registry of t
 being there. A parameter that the walk cannot fill fails it, so that whoever adds one says what it stands for.
 """
 
+import itertools
 import json
 import re
 import warnings
@@ -37,8 +38,10 @@ from tests.chat.sockets import open_socket
 from tests.conftest import PASSWORD
 from tests.maxclaw.console_records import SECRET, fill
 from tests.memory.facts import fact_row
+from threads.history import NOT_FOUND
 from threads.lifecycle import create_thread
 from threads.models import Generation, Message, Thread
+from threads.reading import NO_SUCH_MESSAGE
 from threads.transcript import text_block
 
 CANARY = "xylophone-canary"
@@ -170,6 +173,12 @@ def filled(route: str, values: dict[str, Any]) -> str:
     return "/" + "".join(parts).replace("(?P", "")
 
 
+def names_more_than_a_channel(route: str) -> bool:
+    """Whether an address names a conversation and something in it."""
+    names = {part.split(":")[-1] for part in re.findall(r"<([^>]+)>", route)} & PARAMETERS.keys()
+    return "channel" in names and len(names) > 1
+
+
 def values_for(route: str, secrets: Secrets) -> tuple[dict[str, Any], dict[str, Any]]:
     """What the walk fills a route with: what there is, and what there is not.
 
@@ -195,7 +204,7 @@ def quote_of(values: dict[str, Any]) -> dict[str, Any]:
 
 def routes() -> list[str]:
     found = sorted(set(all_routes()))
-    assert any("channel" in route for route in found)
+    assert any(names_more_than_a_channel(route) for route in found)
     return found
 
 
@@ -228,6 +237,7 @@ def told_by(answer) -> tuple[int, str, str]:
 @pytest.mark.parametrize("who", ["another user", "staff without permissions", "nobody"])
 def test_no_address_tells_or_changes_anything_of_anothers(client, bob, charlie, secrets, who):
     fill(secrets.thread.owner, charlie)
+    own = create_thread(bob, title="Bobs own")
     if who == "staff without permissions":
         bob.is_staff = True
         bob.save()
@@ -255,6 +265,14 @@ def test_no_address_tells_or_changes_anything_of_anothers(client, bob, charlie, 
             unknown = answer_to(method, route, not_there)
             assert known[0] == unknown[0], place
             assert comparable(secrets, known, there) == comparable(secrets, unknown, not_there), place
+            if not names_more_than_a_channel(route):
+                continue
+            # His own conversation, and whatever else the address names alice's.
+            his, nobodys = {**there, "channel": own.channel}, {**not_there, "channel": own.channel}
+            known, unknown = answer_to(method, route, his), answer_to(method, route, nobodys)
+            assert CANARY not in known[2] + known[1], place
+            assert known[0] == unknown[0] >= 300, place
+            assert comparable(secrets, known, his) == comparable(secrets, unknown, nobodys), place
     assert state_of_alice() == before
 
 
@@ -383,6 +401,10 @@ FREE_ARGUMENTS: dict[str, Any] = {
 }
 
 
+# What a call has to give beside an argument, for it to be looked up at all.
+NEEDED_BESIDE = {"replaces": ("aspect",)}
+
+
 def argument_sets(tool: registry.Tool, values: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Arguments that name what is alice's: one way to name it at a time, with everything that is required."""
     properties = tool.parameters.get("properties", {})
@@ -391,13 +413,12 @@ def argument_sets(tool: registry.Tool, values: dict[str, Any]) -> Iterator[dict[
     required = {name: _argument(name, values) for name in tool.parameters.get("required", [])}
     yield required
     for name in properties:
-        yield {**required, name: _argument(name, values)}
-        if name in ARGUMENTS:
-            yield {
-                **required,
-                name: _argument(name, values),
-                **{n: _argument(n, values) for n in properties if n == "before"},
-            }
+        named = {**required, name: _argument(name, values)}
+        yield named
+        if name in ARGUMENTS and "before" in properties:
+            yield {**named, "before": _argument("before", values)}
+        if beside := NEEDED_BESIDE.get(name):
+            yield {**named, **{other: _argument(other, values) for other in beside}}
 
 
 def _argument(name: str, values: dict[str, Any]) -> Any:
@@ -433,16 +454,23 @@ def test_no_tool_tells_or_changes_anything_of_anothers(bob, secrets):
     call = ToolCall.objects.create(message=asking, thread=own, owner=bob, frame=frame, call_id="c", tool="t")
     context = ToolContext(thread_id=own.pk, owner_id=bob.pk, frame_id=frame.pk, call_id=call.pk)
     before = state_of_alice()
-    tools = registry.all_tools()
-    assert tools
-    for tool in tools:
-        for known, unknown in zip(
-            argument_sets(tool, secrets.known), argument_sets(tool, secrets.unknown), strict=True
-        ):
+    # All of it alice's; then his own conversation, and whatever else a call names hers.
+    his = {"channel": own.channel}
+    pairs = [(secrets.known, secrets.unknown), ({**secrets.known, **his}, {**secrets.unknown, **his})]
+    looked_up = set()
+    for tool, (there, not_there) in itertools.product(registry.all_tools(), pairs):
+        for known, unknown in zip(argument_sets(tool, there), argument_sets(tool, not_there), strict=True):
             told = outcome_of(tool, context, known)
             assert CANARY not in told.replace(str(known.get("query")), ""), (tool.name, known)
+            if tool.objection(known) is None:
+                looked_up |= {(tool.name, name) for name in known if str(there.get(ARGUMENTS.get(name))) in told}
+                if NOT_FOUND in told or NO_SUCH_MESSAGE in told:
+                    looked_up |= {(tool.name, name) for name in known}
             # Each of their answers names a new task, a new fact.
             names_new = "dispatch" in tool.name or (tool.name == "remember" and "replaces" not in known)
             if not names_new:
                 assert secrets.masked(told) == secrets.masked(outcome_of(tool, context, unknown)), (tool.name, known)
+    for tool in registry.all_tools():
+        for name in ARGUMENTS.keys() & tool.parameters.get("properties", {}).keys():
+            assert (tool.name, name) in looked_up, f"{tool.name}: no call is answered about {name}"
     assert state_of_alice() == before
