@@ -30,7 +30,7 @@ POINTS: dict[str, tuple[str, str, str, int]] = {
     "in the middle of the stream": ("agent.streaming.DeltaWriter", "_store", AFTER, 2),
     "before the answer is stored": ("agent.turn.Turn", "_store", BEFORE, 1),
     "before the tools start": ("agent.turn.Turn", "_store", AFTER, 1),
-    "during a tool": ("agent.tool_running", "_within", BEFORE, 1),
+    "during a tool": ("agent.tools", "read_page", AFTER, 1),
     "between two tools": ("agent.tool_rounds.Round", "_store", AFTER, 1),
     "between the tools and the next request": ("agent.turn.Turn", "_after_tools", AFTER, 1),
     "in the middle of the second stream": ("agent.streaming.DeltaWriter", "_store", AFTER, 6),
