@@ -36,21 +36,29 @@ _ASKS = re.compile(
     r"|(make|take) (a )?note"
     r"|note (to self|that|this|it|down|my|:)|(save|store|record|log|keep) (this|that|it|my)\b"
     r"|(save|store|add|put|commit|keep)\b.{0,60}\b(memory|for later|for next time))"
-    r"|记住|记下|记得|记着|记一下|记到|记录(?!日志|错误|数据|到|在)|别忘|不要忘|勿忘|牢记|保存(?!文件|图片|代码|到|成|为)|备忘|存[下到进]|写下来"
+    r"|记住|记下|记得|记着|记一下|记到|记录(?!日志|错误|数据|[到在](?!案|.{0,8}记忆(?![卡棒体])))|别忘|不要忘|勿忘|牢记"
+    r"|保存(?!文件|图片|代码|[到成为](?!.{0,8}记忆(?![卡棒体])))|备忘|(?<!保)存[下到进]|写下来"
 )
 _ASKS_NOT = re.compile(
     r"(?i)\b(do|did|don't|didn't|can't|cannot|couldn't|if) (you|i|we|they)( still| even)? remember"
     r"|\b(i|we|they|he|she)( (still|also|only|don't|do not|can't|cannot|can|could|hardly|barely|didn't))* remember"
     r"|\b(don't|do not|never|no need to|needn't|stop|without) (remember|memori[sz]|sav|stor|not|record|keep)"
-    r"|^(how|where|why|should|shall|when (do|did|should|can|will))\b"
     r"|^remember (me|him|her|us|them|when|how|that time)\b[^.!]*\?$"
-    # To be put where a program or a person reads it, or kept as it is.
+    r"|不记得|记得吗|还记得|记不[得住清]|(我|我们|他|她|他们)(还|都|只|也)?记得|(别|不要|不用|无需|不必)(再)?(记|保存|存)"
+)
+# What plainly asks, so that the rest may speak of files and of how and where: "Remember to keep it short".
+_ASKS_PLAINLY = re.compile(
+    r"(?i)(?:^|[,;:]\s*|\b(?:please|and|also|but|always|just|you|you to) )"
+    r"(remember|memori[sz]e|(keep|bear) in mind|(don't|do not|never) forget)\b|记住|别忘"
+)
+# To be put where a program or a person reads it, or kept as it is; or asked how that is done.
+_ASKS_ELSEWISE = re.compile(
+    r"(?i)^(how|where|why|should|shall|when (do|did|should|can|will))\b"
     r"|\b(write|put|note|log|save|store|record|keep|add|take)\b.{0,60}\b(to|in|into|on|as|under) "
     r"(the |an? |our |your )?(\w+ )?(console|files?|database|db|disk|table|logs?|readme|docs?|folder|repo|server"
     r"|clipboard|cache|code|git)\b"
     r"|\b(save|write|store)\b.{0,60}\.(txt|md|py|json|csv|log)\b|\bkeep (the )?memory\b"
     r"|\bkeep (this|that|it) (short|brief|simple|concise|up|going|clean|small)\b"
-    r"|不记得|记得吗|还记得|记不[得住清]|(我|我们|他|她|他们)(还|都|只|也)?记得|(别|不要|不用|无需|不必)(再)?(记|保存|存)"
 )
 
 
@@ -82,7 +90,12 @@ def remember(context: ToolContext, arguments: dict[str, Any]) -> str:
 
 def asks_to_remember(words: str) -> bool:
     """Whether somebody asks in so many words, English or Chinese, for something to be remembered."""
-    return any(_ASKS.search(one) and not _ASKS_NOT.search(one) for one in sentences(words))
+    return any(
+        _ASKS.search(one)
+        and not _ASKS_NOT.search(one)
+        and (_ASKS_PLAINLY.search(one) or not _ASKS_ELSEWISE.search(one))
+        for one in sentences(words)
+    )
 
 
 def _asked_for(thread: Thread, asking: int, text: str, asked_with: str) -> list[Message]:
