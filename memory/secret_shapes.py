@@ -7,7 +7,12 @@ import re
 
 # Letters and digits mixed, as made by a machine: at least one digit, and no blank.
 _MADE = r"(?=[\w.~+/=-]{0,300}\d)[\w.~+/=-]"
-_IS = r"['\"]?\s{0,3}(?:=|:|：|是|为|\bis\b)\s{0,3}['\"]?"
+# What Markdown and quoting put around a name or a value: "**API key:** `8f3a…`".
+_MARKS = r"[`*_\"'“「(]{0,3}"
+_IS = rf"{_MARKS}\s{{0,3}}(?:=|:|：|是|为|\bis\b){_MARKS}\s{{0,3}}{_MARKS}(?:\[redacted\])?"
+# A password's own quotation marks say how far it goes.
+_UNQUOTED_MARKS = r"[`*_“「(]{0,3}+"
+_HAS_VALUE = r"(?![`*_\"'“”「」()]{1,20}(?:\s|\Z))"
 
 # Words and short numbers between strokes, which people write: report-2024-final-v2.
 _WORDS = r"(?:[a-zA-Z]{1,15}|v?\d{1,4})(?:[-_](?:[a-zA-Z]{1,15}|v?\d{1,4})){2,12}(?![\w.~+/=-])"
@@ -64,14 +69,18 @@ _NO_WORD = r"none|null|required|optional|string|text|unknown|forgotten|changed|r
 _PASSWORDS = r"(?:password|passwd|passphrase|pwd|passwort|kennwort|mot de passe|contraseña)"
 _NAMED_PASSWORD = re.compile(
     # A name may have more before it, as in DB_PASSWORD and PGPASSWORD, and a key its quotation marks.
-    rf"(?i)(?:(?<![\w-])\w{{0,60}}{_PASSWORDS}[\"']?\s{{0,3}}=\s{{0,3}}(?!(?:true|false|none|null)\b)"
-    rf"|(?<![\w-])\w{{0,60}}{_PASSWORDS}[\"']?\s{{0,3}}:\s{{0,3}}"
+    rf"(?i)(?:(?<![\w-])\w{{0,60}}{_PASSWORDS}{_MARKS}\s{{0,3}}=\s{{0,3}}{_UNQUOTED_MARKS}(?!(?:true|false|none|null)\b){_HAS_VALUE}"
+    rf"|(?<![\w-])\w{{0,60}}{_PASSWORDS}{_MARKS}\s{{0,3}}:{_UNQUOTED_MARKS}\s{{0,3}}"
     rf"(?=([\"'])(?!(?:{_NO_WORD})[\"'])[^\"'\n]{{4,200}}\1)"
-    rf"|(?<![\w-])\w{{0,60}}(?:{_PASSWORDS}|\bpw)(?:\s{{0,3}}:|\s{{1,3}}is\b|['’]s\b)\s{{0,3}}"
-    r"(?!1password\b)(?=[^\s,;]{0,200}[\d!@#$%^&*_])"
+    rf"|(?<![\w-])\w{{0,60}}(?:{_PASSWORDS}|\bpw)(?:{_MARKS}\s{{0,3}}:|{_MARKS}\s{{1,3}}is\b|['’]s\b)"
+    rf"{_UNQUOTED_MARKS}\s{{0,3}}{_UNQUOTED_MARKS}{_HAS_VALUE}(?!1password\b)"
+    rf"(?!(?:{_NO_WORD})[`*_.!]{{0,4}}(?:[\s,;]|\Z))"
+    r"(?=[^\s,;]{0,200}[\d!@#$%^&*_])"
     # A word that stands alone behind it is one; words that go on are a sentence.
-    rf"|(?<![\w-]){_PASSWORDS}\s{{0,3}}[:：]\s{{0,3}}(?!(?:{_NO_WORD})\b)(?=[\w-]{{4,100}}[.,;]?\s{{0,20}}(?:\n|\Z))"
-    r"|(?:密码|口令)\s{0,3}(?:是|为|=|:|：)\s{0,3}(?=[\x21-\x7e]{4}))"
+    rf"|(?<![\w-]){_PASSWORDS}{_MARKS}\s{{0,3}}[:：]{_UNQUOTED_MARKS}\s{{0,3}}{_UNQUOTED_MARKS}"
+    rf"(?!(?:{_NO_WORD})\b)(?=[\w-]{{4,100}}[`*_.,;]{{0,4}}\s{{0,20}}(?:\n|\Z))"
+    rf"|(?:密码|口令){_MARKS}\s{{0,3}}(?:是|为|=|:|：){_UNQUOTED_MARKS}\s{{0,3}}{_UNQUOTED_MARKS}{_HAS_VALUE}"
+    r"(?=[\x21-\x7e]{4}))"
     r"(?:\"[^\"\n]{1,300}\"|'[^'\n]{1,300}'|\{[^}\n]{1,300}\}|[^\s,;，。；]+)"
 )
 
@@ -84,7 +93,8 @@ _COOKIE = re.compile(
 )
 
 _BEARER = re.compile(
-    rf"(?i)(?<![\w-])(?:bearer(?:\s{{1,3}}token)?(?:\s{{1,3}}|\s?[:=]\s?|%20)(?!{_WORDS})(?:{_MADE}{{10,}}|[\w.~+/=-]{{20,}})"
+    rf"(?i)(?<![\w-])(?:bearer(?:\s{{1,3}}token)?(?:{_MARKS}\s{{1,3}}|{_MARKS}\s?[:=]{_MARKS}\s?|%20){_MARKS}(?:\[redacted\])?"
+    rf"(?!{_WORDS})(?:{_MADE}{{10,}}|[\w.~+/=-]{{20,}})"
     r"|authorization[\"']?\s{0,3}[:=]\s{0,3}[\"']?(?:digest\s{1,3}[^\r\n]{6,}"
     rf"|basic(?:\s{{1,3}}|%20){_BASE64}"
     r"|(?:basic|bearer|token|apikey|negotiate)(?:\s{1,3}|%20)(?=\S{0,200}\d|\S{16})\S{6,})"
@@ -112,11 +122,11 @@ _ISSUED = "|".join(
 )
 _API_KEY = re.compile(
     rf"{_ISSUED}"
-    r"|(?i:(?<![a-z])x-api-key['\"]?\s{0,3}:\s{0,3}['\"]?[\w.~+/=-]{10,})"
+    rf"|(?i:(?<![a-z])x-api-key{_MARKS}\s{{0,3}}:{_MARKS}\s{{0,3}}{_MARKS}[\w.~+/=-]{{10,}})"
     r"|(?i:(?<![a-z])(?:api|(?:shared)?access|secret|account|auth|client|private|refresh|signing|encryption)[-_ ]?"
     rf"(?:access[-_ ]?)?(?:key|token|secret)(?:[-_ ]?id)?{_IS}"
     rf"(?![a-z]{{1,15}}(?:_[a-z]{{1,15}}){{1,4}}_\d{{1,6}}(?!\w)){_MADE}{{8,}})"
-    rf"|(?:密钥|秘钥|令牌)\s{{0,3}}(?:是|为|=|:|：)\s{{0,3}}(?=[\x21-\x7e]{{0,200}}\d)[\x21-\x7e]{{8,}}"
+    rf"|(?:密钥|秘钥|令牌){_IS}(?=[\x21-\x7e]{{0,200}}\d)[\x21-\x7e]{{8,}}"
     # A word of its own kind before what a machine made: "my token is 8f3a…", "SECRET=8f3a…". Words of a name between
     # strokes were made by nobody's machine: "sort key: created_at_2023".
     rf"|(?i:(?:(?<![a-z_])key|(?<![a-z])(?:token|secret)){_IS}(?=[\w.~+/=-]{{0,300}}[a-z])(?![\w-]{{0,40}}://)"

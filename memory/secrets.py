@@ -29,9 +29,13 @@ _URL_PASSWORD = re.compile(r"://[^/\s:@]*:(?P<password>\S+)@")
 # A word of letters: `postgres` as a password must not be taken out of "We use postgres".
 _WORD = re.compile(r"[A-Za-z]?[a-z]{1,14}|[A-Z]{1,15}")
 _REDACTED_VALUE = re.compile(
-    r"(?i)(?:[\w.$#-]{1,60}[\"']?\s{0,3}(?:=|:|：|是|为|\bis\b)\s{0,3}[\"']?|https?://[\w.:-]{1,100}/(?:[a-z]{1,40}/){0,4}"
-    rf"|-{{4,5}} ?BEGIN [A-Z0-9 ]{{0,60}}-{{4,5}}\s{{0,9}}){re.escape(REDACTED)}(?=[\s,;\"'}})&@/-]|\Z)"
+    r"(?i)(?:[\w.$#-]{1,60}[`*\"'”」)]{0,3}\s{0,3}(?:=|:|：|是|为|\bis\b)[`*_]{0,3}\s{0,3}[`*_\"'“「(]{0,3}"
+    rf"|https?://[\w.:-]{{1,100}}/(?:[a-z]{{1,40}}/){{0,4}}){re.escape(REDACTED)}(?=[\s,;\"'}})&@/`*_”」-]|\Z)"
+    # Nothing but its end may stand behind what stands for a key.
+    rf"|-{{4,5}} ?BEGIN [A-Z0-9 ]{{0,60}}-{{4,5}}\s{{0,9}}{re.escape(REDACTED)}(?=\s{{0,9}}(?:-{{4,5}} ?END|\Z))"
 )
+# What may be a secret beside what was redacted: signs without a blank, a digit among them.
+_MADE_BESIDE = re.compile(r"(?<!\S)(?=\S{0,300}\d)\S{6}")
 AROUND_CHARS = 100
 _AMOUNT = re.compile(r"[-+]?[\d_.,]+")
 _NAMES_A_PLACE = re.compile(r"(?i)_(?:file|path|dir|folder)$")
@@ -125,6 +129,8 @@ def _holds_more(shape: re.Pattern[str], match: re.Match[str]) -> bool:
     """Whether a secret is left in what has the shape of one when every `[redacted]` that stands for a whole value is
     taken away with its name: whoever writes that word beside a secret hides nothing by it."""
     rest = _REDACTED_VALUE.sub("", match.group()).replace(REDACTED, "")
+    if _MADE_BESIDE.search(rest):
+        return True
     before = match.string[max(0, match.start() - AROUND_CHARS) : match.start()]
     around = f"{before}{rest}{match.string[match.end() : match.end() + AROUND_CHARS]}"
     found = shape.search(around, len(before))

@@ -109,6 +109,8 @@ def test_each_shape_is_recognised_and_redacted(kind, words):
         "EAN 4006381333931, 身份证 440101199003077750, +4915112345679, IBAN DE89 3704 0044 0532 0130 00",
         "sk-2024-report-final-v2, Bearer authentication-with-openid-connect, basic HTML5andCSS3Course",
         "pypi-publish-workflow, The password is 1Password's job, access token: expires_in_3600",
+        "**Password:** (optional), `password`: `string`, the password is **required**, password: ****",
+        "**Key:** *value*, the token is `null`, Bearer `authentication-with-openid-connect`",
         "See a/b@c, 12:30@noon, ratio 3:4@home, image registry.example.org:5000/app@sha256:9f86d081884c7d65",
     ],
 )
@@ -164,6 +166,16 @@ def test_passwords_of_the_environment_are_known_within_urls_and_by_other_names(n
         ("Authorization: Digest response=6629fae49393a053, [redacted]", "6629fae49393a053"),
         ("我的密钥是 abcdef0123456789[redacted]", "abcdef0123456789"),
         ("curl -u admin:S3cretPw9[redacted] https://example.org", "S3cretPw9"),
+        ("-----BEGIN RSA PRIVATE KEY-----\n[redacted]\nMIIEpAIB\n-----END RSA PRIVATE KEY-----", "MIIEpAIB"),
+        ("Cookie: a=[redacted] b3fWa9876543xyz", "b3fWa9876543xyz"),
+        ("Cookie: sid=[redacted]; abcdef123456789", "abcdef123456789"),
+        ("password=[redacted]-hunter2", "hunter2"),
+        ("password=[redacted]@hunter2", "hunter2"),
+        ("password=[redacted]&hunter2", "hunter2"),
+        ("https://u:[redacted]-hunter22@h/db", "hunter22"),
+        ("https://hooks.slack.com/services/[redacted]/T000/B000/k3J9s", "k3J9s"),
+        ("api key: [redacted]8f3kd93kfa93", "8f3kd93kfa93"),
+        ("Bearer [redacted]abcdef1234", "abcdef1234"),
     ],
 )
 def test_the_mark_of_redaction_beside_a_secret_hides_nothing(words, secret):
@@ -185,6 +197,9 @@ def test_the_mark_of_redaction_beside_a_secret_hides_nothing(words, secret):
         "https://hooks.slack.com/services/[redacted]",
         "Authorization: Bearer [redacted]",
         "api key: [redacted]",
+        "**Password:** [redacted] and 2 more",
+        "`password`: `[redacted]`",
+        "Bearer `[redacted]`, **API key:** [redacted]",
     ],
 )
 def test_what_was_redacted_already_stays_as_it_is(words):
@@ -238,6 +253,18 @@ HEX = "8f3a9c0d1b2e4f5a6b7c8d9e0f1a2b3c"
         (f"https://{HEX}@errors.example.org/4", HEX),
         ("postgres://u:p@ss/word@host/db", "ss/word"),
         ("postgres://u:hunter22@host/db", "hunter22"),
+        ("My API key is `8f3kd93kfa93`", "8f3kd93kfa93"),
+        ("**API key:** 8f3kd93kfa93", "8f3kd93kfa93"),
+        ("Bearer `abcdef1234567`", "abcdef1234567"),
+        ("**Bearer:** abcdef1234567", "abcdef1234567"),
+        ("`password`: hunter2", "hunter2"),
+        ("**Password:** hunter2", "hunter2"),
+        ("**Password**: `swordfish`", "swordfish"),
+        ('**Password:** "correct horse 1"', "horse"),
+        ("password=`hunter2`", "hunter2"),
+        ("password: text-2024", "text-2024"),
+        ("**密码**：`hunter2`", "hunter2"),
+        ("`x-api-key`: `abcdefghijkl`", "abcdefghijkl"),
     ],
 )
 def test_nothing_of_the_secret_itself_is_left(words, secret):
