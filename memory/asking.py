@@ -23,7 +23,7 @@ _VERBS_FIRST = (
     r"|isn't|aren't|don't|doesn't|didn't|won't|wouldn't|can't|couldn't|shouldn't|hasn't|haven't)"
 )
 _ASKS_ENGLISH = re.compile(
-    rf"(?i)^((and|but|so|or|then)\s+)?(?!do (?:it|this|that)\b)"
+    rf"(?i)^((and|but|so|or|then)\s+)?(?!do (?:it|this|that)\b|do (?:the|your) [\w-]+ (?:first$|in small\b))"
     rf"({_VERBS_FIRST}\s+(i|we|you|it|they|he|she|this|that|these|those|there|the|my|our|your|any|anyone|anybody"
     rf"|someone)\b|(what|how|why|which|who|whom|whose|where|when)('s|\s+{_VERBS_FIRST})\b"
     r"|(how (much|many|long|often|far|about)|what (about|if)|which (one|of))\b"
@@ -42,7 +42,8 @@ _JUDGED = (
 _NO_SUBJECT = rf"(?! (?:not|\w+ed|\w+ing|born|made|told|an?|the|in|on|at|very|too|so|from|{_JUDGED})\b)"
 _NO_VERB = r"(?! (?:every|on|in|at|and|for|with|well|daily|yesterday|last|this|today)\b)"
 _ASKS_OF_THINGS = re.compile(
-    r"(?i)^(?:(what|which|whose)( [\w'+#.-]+){1,4} ((should|shall|could|can|would|will|do|does|did|must|might)"
+    r"(?i)^(?:(what|which|whose)(?! (?:matters|counts)\b)"
+    r"( [\w'+#.-]+){1,4} ((should|shall|could|can|would|will|do|does|did|must|might)"
     r" (i|we|you|they|he|she|it|one|people|everyone|the|this|that|my|our|your)"
     r"|(is|are|was|were|am|have|has|had) (i|we|you|they|he|she|it)"
     rf"|(is|are|would be|works?|fits?|suits?) (the |a )?{_JUDGED})\b"
@@ -68,6 +69,7 @@ _ASKS_CHINESE = re.compile(
 # What holds whatever the answer is tells: 谁都别动, 什么都不要, 有没有糖我都喝.
 _WHATEVER = re.compile(
     r"(什么|谁|哪[个些里儿种]?|多少|几.)\w{0,2}?[都也]|(怎么|怎样|如何|咋)样?[都也]"
+    r"|^(?![是要能会该对行好])(?P<own>[\u4e00-\u9fff])不(?P=own)(?:都?[随由](?:你|您|我|他|她)|(?:我|你|您)(?:自己)?(?:决定|说了算)$)"
     rf"|({_WHETHER}).{{0,8}}(我们?[都也]|[都也](行|好|可以|没事|一样|无所谓))"
 )
 # What asks without being phrased as a question. "Tell me when you delete something" is an instruction and does not.

@@ -14,20 +14,21 @@ _ACCEPTING_WORD = re.compile(
     r"|all right|alright|indeed|by all means|that's it)"
     r"(\s+(please|thanks|thank you|then|to me|do that|do it|go ahead|sure|yes|with me|by me|indeed))*$"
     r"|^(好|好的|好啊|好呀|好嘞|好了|好吧|很好|非常好|太好了|行|行啊|行吧|行的|可以|可以的|可以啊|对|对的|对啊|没错|是的|是啊"
-    r"|没问题|同意|赞成|确认|接受|采纳|通过|正确|完全正确|不错|挺好|挺好的|定了|成|成交|就它|就这个|ok)$"
+    r"|没问题|同意|赞成|确认(?:无误)?|接受|采纳|通过|正确|完全正确"
+    r"|不错|挺好|挺好的|定了|成|成交|就它|就这个|ok)$"
 )
 # What may follow such words; anything else may take them back: "That works in theory", 我确认一下.
 _TAIL = (
-    r"(?: (?:to|for|with) (?:me|us|all|both|everyone|everybody|the|this|that|it)\b.*"
-    r"| then| enough| too| overall| as it is)?$"
+    r"(?: (?:to|for|with|by) (?:me|us|all|both|everyone|everybody|the|this|that|it)\b.*"
+    r"| then| enough| too| overall| great| perfectly| as it is)?$"
 )
 _AGREED_WITH = (
     r"(?: (?:completely|fully|entirely|totally|wholeheartedly|too|then|please|100%))*"
     r"(?: (?:with|to|on) (?!disagree\b).+)?$"
 )
 _WHAT = (
-    r"(?: (?:it|this|that|these|all(?: of it)?|(?:the|your|this) (?:\w+ )?(?:plan|proposal|suggestion|idea|decision"
-    r"|choice|changes?|conclusion|approach|design|option|solution|recommendation)))?$"
+    r"(?: (?:it|this|that|these|all(?: of it)?|(?:the|your|this|that) (?:\w+ )?(?:plan|proposal|suggestion|idea"
+    r"|decision|choice|changes?|conclusion|approach|design|option|solution|recommendation)))?$"
 )
 _WHAT_CHINESE = (
     r"(?:这个|那个|该|此|上述|以上|上面的?|[你您](?:说的|提的|的)?)?"

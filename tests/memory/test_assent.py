@@ -102,6 +102,8 @@ from memory.assent import accepts, names_something_else
         "何时发布",
         "采用微服务如何",
         "我适不适合搬去柏林",
+        "走不走",
+        "要不要我来决定",
     ],
 )
 def test_words_that_only_ask(words):
@@ -181,6 +183,11 @@ def test_words_that_only_ask(words):
         "老师说要用tabs",
         "大家都用tabs",
         "亲自写测试",
+        "What matters is good code",
+        "走不走我决定",
+        "来不来随你",
+        "Do the tests first",
+        "Do your work in small commits",
     ],
 )
 def test_words_that_tell_something(words):
@@ -216,6 +223,10 @@ def test_words_that_tell_something(words):
         "按你说的办",
         "照这个方案做吧",
         "好的。接下来写测试",
+        "That works great.",
+        "That's fine by me.",
+        "I accept that decision",
+        "确认无误",
     ],
 )
 def test_words_that_accept(words):
