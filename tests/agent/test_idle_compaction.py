@@ -117,13 +117,15 @@ COMPACT = "agent.tasks.compact_idle"
 
 def work_off(*functions):
     """What the queue's worker does with the tasks that are queued for some functions; it leaves the others."""
-    broker, tasks, results = get_broker(), Queue(), Queue()
+    broker, results = get_broker(), Queue()
     for queued in OrmQ.objects.order_by("id"):
         task = SignedPackage.loads(queued.payload)
         if task["func"] in functions:
+            # One each: a worker ends after a task when its process has grown, and that of all tests has.
+            tasks: Queue[object] = Queue()
             tasks.put({**task, "ack_id": queued.pk})
-    tasks.put("STOP")
-    worker(tasks, results, Value("f", -1))
+            tasks.put("STOP")
+            worker(tasks, results, Value("f", -1))
     results.put("STOP")
     monitor(results, broker)
 

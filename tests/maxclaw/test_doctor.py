@@ -59,7 +59,7 @@ def test_a_tick_that_is_late_is_a_warning():
 
 
 def test_a_missing_migration_is_a_failure_and_its_tables_are_not_asked():
-    MigrationRecorder(connection).record_unapplied("maxclaw", "0002_erasures")
+    MigrationRecorder(connection).record_unapplied("maxclaw", "0003_stalefile_since")
     found = findings()
     assert found["migrations"].level == FAIL
     assert "manage.py migrate" in found["migrations"].text
@@ -123,7 +123,7 @@ def test_the_command_prints_lines_or_json_and_ends_with_1_on_a_failure():
     lines = StringIO()
     call_command("doctor", stdout=lines)
     assert lines.getvalue().startswith("OK    configuration  ")
-    MigrationRecorder(connection).record_unapplied("maxclaw", "0002_erasures")
+    MigrationRecorder(connection).record_unapplied("maxclaw", "0003_stalefile_since")
     output = StringIO()
     with pytest.raises(SystemExit) as ended:
         call_command("doctor", json=True, stdout=output)

@@ -18,7 +18,7 @@ def test_live_answers_without_touching_the_database(client):
 @pytest.mark.django_db
 def test_ready_once_every_migration_is_applied(client):
     assert client.get("/health/ready").status_code == 200
-    MigrationRecorder(connection).record_unapplied("maxclaw", "0002_erasures")
+    MigrationRecorder(connection).record_unapplied("maxclaw", "0003_stalefile_since")
     answer = client.get("/health/ready")
     assert answer.status_code == 503
     assert answer.json()["reason"] == "1 migrations are missing"
