@@ -93,8 +93,7 @@ async def found_by_both(
 ) -> tuple[LiteralResult | None, MeaningResult, QueryVectors]:
     """What either part finds, the literal one only in a conversation that is named; and the query's vectors, with as
     much of the query as is compared: a longer one is found word for word. Raises HistoryRefused."""
-    terms_of(query)
-    searched: Reach = await in_database(reach, viewer, channel)
+    searched: Reach = await in_database(_checked_reach, viewer, query, channel)
     asked = QueryVectors(head(visible(query), WORDS_MAX_CHARS), searched.category)
     if channel is None:
         return None, await _by_meaning(searched, asked), asked
@@ -107,6 +106,12 @@ async def found_by_both(
     if isinstance(by_meaning, BaseException):
         raise by_meaning
     return literal, by_meaning, asked
+
+
+def _checked_reach(viewer: Viewer, query: str, channel: str | None) -> Reach:
+    """What is searched, for a query that asks for something. Raises HistoryRefused."""
+    terms_of(query)
+    return reach(viewer, channel)
 
 
 def result_text(

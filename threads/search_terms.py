@@ -16,6 +16,8 @@ WORD_MIN_CHARS_SPACELESS = 2
 # meaning.
 WORDS_MAX_CHARS = 10_000
 MAX_NEEDLES = 40
+# Each is compared with each: of more, the longest ones are, as they are what is looked for.
+MAX_CANDIDATES = 64
 QUOTES = "\"'`“”„‘’‚«»‹›「」『』《》"
 
 PUNCTUATION = QUOTES + ".,;:!?…()[]{}<>，。；：！？（）【】、"
@@ -73,13 +75,13 @@ def terms_of(query: str) -> Terms:
         raise HistoryRefused(SHORT_QUERY)
     folded = list(dict.fromkeys(map(fold, words)))
     telling = [word for word in folded if word.strip(PUNCTUATION) not in STOP_WORDS] or folded
-    compounds = [word for word in telling if _is_compound(word)]
+    compounds = dict.fromkeys(word for word in telling if _is_compound(word))
     forms = tuple(dict.fromkeys(map(fold, variants)))
     return Terms(
         query=query,
         whole=forms[-1],
         forms=forms,
-        needles=_needles([word for word in telling if word not in compounds], compounds),
+        needles=_needles([word for word in telling if word not in compounds], list(compounds)),
         compounds=tuple(compounds),
         is_one_word=len(parts) == 1 and is_spaceless(bare),
     )
@@ -108,7 +110,8 @@ def _needles(plain: list[str], compounds: list[str]) -> tuple[str, ...]:
     parts = [part for word in plain for part in query_words(word)]
     beginnings = {beginning for part in parts if _is_term(beginning := _beginning(part))}
     needles: list[str] = []
-    for candidate in sorted({*beginnings, *compounds}, key=lambda needle: (len(needle), needle)):
+    candidates = sorted({*beginnings, *compounds}, key=lambda needle: (-len(needle), needle))[:MAX_CANDIDATES]
+    for candidate in sorted(candidates, key=lambda needle: (len(needle), needle)):
         if not any(needle in candidate for needle in needles):
             needles.append(candidate)
     return tuple(sorted(needles, key=len, reverse=True)[:MAX_NEEDLES])
