@@ -5,7 +5,9 @@ Message ids, and words in quotation marks of any kind, are looked up in the reco
 
 import re
 from collections.abc import Sequence
-from functools import cache
+from dataclasses import replace
+from functools import cache, partial
+from itertools import islice
 from typing import Protocol
 
 from agent.summary import (
@@ -21,7 +23,16 @@ from agent.summary import (
     number_of,
 )
 from agent.summary_ids import Citation, citations, cited, storable, without_unknown
-from agent.summary_quotations import Kind, Quotation, closed, is_opened, quotations, without_quotations
+from agent.summary_quotations import (
+    Kind,
+    Quotation,
+    are_pieces,
+    closed,
+    is_opened,
+    outermost,
+    quotations,
+    without_quotations,
+)
 from threads.transcript import fold
 
 REMOVED = "[...]"
@@ -67,7 +78,7 @@ class Record(Protocol):
         """Those ids that are messages of the conversation or of what it was copied from."""
 
     def said_by_user(self, words: str) -> list[int]:
-        """Ids of the user's messages that hold the words, ascending."""
+        """Ids of the user's messages that hold the words, over lines or not, ascending."""
 
     def said(self, words: str) -> list[int]:
         """Ids of messages that hold the words, or quote them."""
@@ -110,7 +121,7 @@ class _Checked:
             self._introduced = self._fenced = False
             return f"{self._section}. {TITLES[self._section - 1]}"
         line = _GAP.sub("  ", line)
-        line, unknown = without_unknown(line, self._known, self._has)
+        line, unknown = without_unknown(line, self._known, self._has, partial(self._is_quoted, line))
         self.summary.removed += unknown
         if self._section == STANDING:
             return self._standing_line(line)
@@ -161,31 +172,70 @@ class _Checked:
         return None
 
     def _standing_line(self, line: str) -> str | None:
-        quoted = [one.words for one in closed(line) if one.kind is Kind.SPEECH and _key(one.words)]
-        if not quoted:
-            return line if not line.strip(" -*") or NOTHING in line else None
-        already = {_key(standing.text): standing for standing in self._record.standing}
-        # What is carried from opening to opening was checked when it came in, and holds on when its message is gone.
-        holders = [
-            self._users(key) or ([already[key].message_id] if key in already else []) for key in map(_key, quoted)
-        ]
-        if not all(holders):
+        if line.strip(" -*_") in ("", NOTHING):
+            return line
+        found = self._instructions(line)
+        spoken = [one for one in found if one.kind is Kind.SPEECH and _key(one.words)]
+        if not spoken:
+            return None
+        if are_pieces(line, found) or not all(map(self._may_stand, found)):
             self.summary.removed += 1
             return None
+        quoted = [one.words for one in spoken]
         if WITHDRAWN.lower() in line.lower():
             # The id is that of the message that withdraws it, so it need not hold these words.
             self.summary.withdrawn += quoted
             return line
-        named = cited(line)
-        found = [
+        outside = [one for one in citations(line) if not any(each.begin <= one.begin < each.end for each in found)]
+        named = [number for one in outside for number in one.numbers]
+        holders = [self._instruction_ids(_key(words)) for words in quoted]
+        standing = [
             Standing(words, next((number for number in named if number in ids), ids[-1]))
             for words, ids in zip(quoted, holders, strict=True)
         ]
-        self.summary.standing += found
+        self.summary.standing += standing
         if named and set(named) <= {number for ids in holders for number in ids}:
             return line
         self.summary.removed += len(named)
-        return "\n".join(f'- "{standing.text}" (m:{standing.message_id})' for standing in found)
+        return "\n".join(f'- "{one.text}" (m:{one.message_id})' for one in standing)
+
+    def _instructions(self, line: str) -> list[Quotation]:
+        """What a line of section 2 quotes. What the user wrote from the first mark before an id to the last one is one
+        quotation, whatever marks stand within."""
+        found, begin = quotations(line), 0
+        for end in [*(one.begin for one in citations(line)), len(line)]:
+            whole = outermost(line, begin, end)
+            if whole is None:
+                continue
+            spellings = dict.fromkeys([whole.words, whole.words.replace('\\"', '"')])
+            words = next((words for words in spellings if self._instruction_ids(_key(words))), None)
+            if words is not None:
+                whole = replace(whole, words=words)
+                found = [one for one in found if one.begin < whole.begin or one.begin >= whole.end]
+                found.append(whole)
+                begin = whole.end
+        return sorted(found, key=lambda one: one.begin)
+
+    def _may_stand(self, quotation: Quotation) -> bool:
+        """Whether a line of section 2 may quote this: the user's words, or the name of something."""
+        key = _key(quotation.words)
+        if quotation.kind is Kind.CODE and len(key.split()) == 1:
+            return bool(self._holders(key))
+        return not key or bool(self._instruction_ids(key))
+
+    def _instruction_ids(self, key: str) -> list[int]:
+        """The messages in which the user gave an instruction. What is carried from opening to opening was checked when
+        it came in, and holds on when its message is gone."""
+        if not key:
+            return []
+        carried = (one.message_id for one in self._record.standing if _key(one.text) == key)
+        return self._users(key) or list(islice(carried, 1))
+
+    def _is_quoted(self, line: str, citation: Citation) -> bool:
+        """Whether a citation stands within words of the user's."""
+        found = self._instructions(line) if self._section == STANDING else closed(line)
+        around = (one for one in found if one.begin < citation.begin and citation.end < one.end)
+        return any(one.kind is Kind.SPEECH and self._users(_key(one.words)) for one in around)
 
     def _may_be_anybodys(self, quotation: Quotation, key: str) -> bool:
         """Titles, a name of something in one word between backticks, and what the user is asked."""
@@ -208,7 +258,7 @@ class _Checked:
         return next(filter(None, map(self._record.said_by_user, _spellings(key))), [])
 
     def _holders(self, key: str) -> list[int]:
-        return next(filter(None, map(self._record.said, _spellings(key))), [])
+        return next(filter(None, map(self._record.said, _spellings(key))), []) or self._users(key)
 
 
 def carried(before: Sequence[Standing], summary: Summary) -> list[Standing]:

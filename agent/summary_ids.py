@@ -119,9 +119,12 @@ def storable(ids: list[int]) -> set[int]:
     return {number for number in ids if number <= _ID_MAX}
 
 
-def without_unknown(line: str, known: Set[int], has: Callable[[str], bool]) -> tuple[str, int]:
+def without_unknown(
+    line: str, known: Set[int], has: Callable[[str], bool], is_quoted: Callable[[Citation], bool]
+) -> tuple[str, int]:
     """The line without the ids that are not known, and how many those were. A list keeps its known ids; nothing of the
-    others stays behind. `has` tells whether the conversation has some words, folded."""
+    others stays behind. `has` tells whether the conversation has some words, folded; `is_quoted` whether a citation is
+    part of words that somebody wrote, which stay as they are."""
     removed = 0
     left, done = "", 0
     for citation in citations(line):
@@ -129,7 +132,11 @@ def without_unknown(line: str, known: Set[int], has: Callable[[str], bool]) -> t
         done = citation.end
         standing = [number for number in citation.numbers if number in known]
         unknown = [number for number in citation.numbers if number not in known]
-        if not unknown or (citation.own and all(_has_own(citation.own, number, has) for number in unknown)):
+        if (
+            not unknown
+            or (citation.own and all(_has_own(citation.own, number, has) for number in unknown))
+            or is_quoted(citation)
+        ):
             left += line[citation.begin : citation.end]
             continue
         removed += len(unknown)

@@ -1,10 +1,11 @@
 """Words in quotation marks, as a summary may write them: one table of marks."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
+from itertools import pairwise
 
 # A letter of a script with spaces: beside one, a single quotation mark is an apostrophe.
 _LETTER = "A-Za-z0-9\u00c0-\u024f\u0370-\u052f\u1e00-\u1fff"
@@ -82,6 +83,12 @@ _UNCLOSED = re.compile(
 # Where a quotation may begin that its own line does not end.
 _OPENED = re.compile(rf'(?<![0-9\\])"|[“„”‟「『｢﹁﹃«»‹❮⟪〝❝＂‚`]|{_NOT_AFTER_LETTER}[‘\']|<q\b|{_ENTITY}')
 
+_SPEECH_MARK = re.compile(r'\\?["＂]|[“”„‟「」『』｢｣«»‹›]')
+# Marks that open as they close, so that one within others is not told from them.
+_EITHER = '"＂'
+_SEPARATED = re.compile(r"\s*[,，、;；/&+]\s*(?:(?:and|or)\s+)?|\s+(?:and|or|und|oder|y|e|et)\s+", re.IGNORECASE)
+_CITES = re.compile(r"\bm\s*[:：]\s*\d", re.IGNORECASE)
+
 
 def _pattern(*rows: tuple[Kind, tuple[tuple[str, str, str], ...]]) -> tuple[re.Pattern[str], list[Kind]]:
     kinds = [kind for kind, marks in rows for _mark in marks]
@@ -119,6 +126,28 @@ def closed(line: str) -> tuple[Quotation, ...]:
             number = next(n for n in range(len(kinds)) if match[f"w{n}"] is not None)
             found.append(Quotation(match.start(), match.end(), match[f"w{number}"], kinds[number]))
     return tuple(sorted(found, key=lambda one: one.begin))
+
+
+def outermost(line: str, begin: int, end: int) -> Quotation | None:
+    """What stands from the first mark of speech in a part of a line to the last one there, other marks included."""
+    marks = list(_SPEECH_MARK.finditer(line, begin, end))
+    if len(marks) < 2:
+        return None
+    words = line[marks[0].end() : marks[-1].start()]
+    return Quotation(marks[0].start(), marks[-1].end(), words, Kind.SPEECH)
+
+
+def are_pieces(line: str, found: Sequence[Quotation]) -> bool:
+    """Whether quotations of a line look like pieces of one that has such marks within: a mark is left over, or what
+    stands between two of them, or beside a mark, is not what stands between two quotations."""
+    left = _SPEECH_MARK.search(_blanked(line, found))
+    if left and not (left.group() == '"' and line[left.start() - 1 : left.start()].isdigit()):
+        return True
+    alike = [one for one in found if one.kind is Kind.SPEECH and line[one.end - 1] in _EITHER]
+    between = (line[one.end : next.begin] for one, next in pairwise(alike))
+    return any(one.words != one.words.strip() for one in alike) or any(
+        not _SEPARATED.fullmatch(words) and not _CITES.search(words) for words in between
+    )
 
 
 def is_opened(line: str) -> bool:

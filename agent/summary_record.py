@@ -16,6 +16,7 @@ from threads.visibility import Viewer
 
 # Two neighbours in one word.
 _WITHIN = re.compile("[a-z0-9]{2}")
+TOLD_BY = 3
 
 
 class ThreadRecord:
@@ -31,12 +32,16 @@ class ThreadRecord:
         return set(self._range.standing_rows().filter(pk__in=ids).values_list("pk", flat=True))
 
     def said_by_user(self, words: str) -> list[int]:
-        """Ids of the rows with the user's words that hold folded words, whole ones, ascending. What the user answered
-        to a question card is the result of a call, and the user's words all the same."""
+        """Ids of the rows with the user's words that hold folded words, whole ones, ascending, whatever white space
+        parts them. What the user answered to a question card is the result of a call, and the user's words all the
+        same."""
         answered = Q(answers_call__tool=QUESTION_TOOL, answers_call__status=ToolCall.Status.DONE)
         rows = self._range.standing_rows().filter(Q(role=Message.Role.USER) | answered)
-        texts = _holding(rows, words).order_by("pk").values_list("pk", "search_text")
-        return [pk for pk, text in texts.iterator() if _holds_whole(text, words)]
+        # The longest words leave few rows to be read.
+        for word in sorted(set(words.split()), key=len)[-TOLD_BY:]:
+            rows = _holding(rows, word)
+        texts = rows.order_by("pk").values_list("pk", "search_text")
+        return [pk for pk, text in texts.iterator() if _holds_whole(_in_one_line(text), _in_one_line(words))]
 
     def said(self, words: str) -> list[int]:
         """Ids of rows that hold folded words, or of those that quote them. Within a transaction."""
@@ -70,6 +75,10 @@ def _holds_whole(text: str, words: str) -> bool:
             return True
         place = text.find(words, place + 1)
     return False
+
+
+def _in_one_line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _ids(rows: QuerySet[Message]) -> list[int]:

@@ -30,7 +30,8 @@ class Record:
         return ids & set(self.rows)
 
     def said_by_user(self, words):
-        return [pk for pk, (role, text) in self.rows.items() if role == "user" and words in fold(text)]
+        said = " ".join(words.split())
+        return [pk for pk, (role, text) in self.rows.items() if role == "user" and said in " ".join(fold(text).split())]
 
     def said(self, words):
         return [pk for pk, (_role, text) in self.rows.items() if words in fold(text)]

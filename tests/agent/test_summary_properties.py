@@ -43,6 +43,7 @@ SPACED = (
     "메시지 {n}",
     "m:{n} lines up",
 )
+SECTIONS = [f"s{number}" for number in (1, *range(3, 11))]  # in section 2 only quotations stand
 DIGITS = str.maketrans("0123456789", "０１２３４５６７８９")
 
 
@@ -54,7 +55,7 @@ DIGITS = str.maketrans("0123456789", "０１２３４５６７８９")
     around=st.sampled_from(
         ["- see {}", "- see {}, then on", "{}", "- 见{}。", "- the draft ({}) stands", "| a | {} |"]
     ),
-    section=st.sampled_from(["s1", "s3", "s4", "s5", "s8", "s10"]),
+    section=st.sampled_from(SECTIONS),
 )
 def test_no_id_of_another_conversation_is_kept_in_any_spelling(number, spelling, wide, around, section):
     digits = str(number).translate(DIGITS) if wide else str(number)
@@ -99,7 +100,7 @@ WORDS = st.lists(WORD, min_size=2, max_size=6).map(" ".join)
     words=WORDS,
     marks=st.sampled_from(USERS_MARKS),
     told=st.sampled_from(["- The user said {}", "- 用户说{}", "- The customer's words: {}", "- The user wants:\n  {}"]),
-    section=st.sampled_from(["s1", "s3", "s4", "s5", "s8", "s10"]),
+    section=st.sampled_from(SECTIONS),
 )
 def test_no_words_that_the_user_never_wrote_are_theirs_between_any_marks(words, marks, told, section):
     rows = {1: ("user", "Keep it all."), 2: ("assistant", f"I will not {words.title()}, or so")}
@@ -115,12 +116,57 @@ def test_no_words_that_the_user_never_wrote_are_theirs_between_any_marks(words, 
     words=WORDS,
     marks=st.sampled_from(SPEECH_MARKS.split()),
     line=st.sampled_from(["- The report says {}, and so on", "- {}", "- 报告说{}。", "{} (m:1)"]),
-    section=st.sampled_from(["s1", "s3", "s4", "s5", "s8", "s10"]),
+    section=st.sampled_from(SECTIONS),
 )
 def test_no_words_that_nobody_wrote_stand_between_any_marks(words, marks, line, section):
     text = checked(ten_sections(**{section: line.format(marks % words)}), users("Keep it all.")).text
     assert words not in text
     assert REMOVED in text
+
+
+@settings(max_examples=200, derandomize=True)
+@given(
+    words=WORDS,
+    marks=st.sampled_from(USERS_MARKS),
+    line=st.sampled_from(
+        ['- "Keep it all" (m:1), {}', '- {}, "Keep it all" (m:1)', '- Withdrawn: "Keep it all" (m:1), {}', "- None. {}"]
+    ),
+)
+def test_beside_an_instruction_stand_no_words_that_the_user_never_wrote(words, marks, line):
+    rows = {1: ("user", "Keep it all."), 2: ("assistant", f"I will not {words}, or so")}
+    found = checked(ten_sections(s2=line.format(marks % words)), rows)
+    assert words not in found.text
+    assert (found.standing, found.withdrawn) == ([], [])
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        'Do not delete "prod" but delete "test" freely.',
+        '以后总是用"中文"回答',
+        "以后总是用“中文”回答",
+        "Never delete message 404",
+        "Do not delete messages 5 to 10",
+        "不要删除消息404",
+        "Never push to m:3 or main",
+        "Always write tests.\nNever push to main.",
+    ],
+)
+@pytest.mark.parametrize("marks", ['"%s"', "“%s”", "「%s」"])
+def test_an_instruction_is_carried_whole_or_not_at_all(said, marks):
+    instruction = " ".join(said.split())
+    line = f"- {marks % instruction} (m:1)"
+    found = checked(ten_sections(s2=line), users(said))
+    assert (line in found.text, found.standing, found.removed) == (True, [Standing(instruction, 1)], 0)
+    altered = line.replace("delete", "drop").replace("总是", "永远").replace("删除", "移走").replace("push", "go")
+    found = checked(ten_sections(s2=altered), users(said))
+    assert (found.standing, altered[2:6] in found.text) == ([], False)
+
+
+def test_several_instructions_in_a_line_are_carried_each_for_itself():
+    line = '- "Keep it all", "use metres" and "no emoji" (m:1), “be brief” (m:1)'
+    found = checked(ten_sections(s2=line), users("Keep it all, use metres, no emoji; be brief"))
+    assert [standing.text for standing in found.standing] == ["Keep it all", "use metres", "no emoji", "be brief"]
 
 
 @settings(max_examples=120, derandomize=True)
