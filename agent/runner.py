@@ -95,11 +95,11 @@ class Runner:
             self._driving.pop(thread_id, None)
 
     async def _run(self, turn: Turn) -> None:
-        # A stop that was rung between the taking and this line would find no turn to cancel.
+        # A stop that was rung between the taking and this line found no turn to cancel, nor did the runner's own.
         running = asyncio.ensure_future(turn.run())
-        if turn.holding.frame_id in self._stops:
+        if turn.holding.frame_id in self._stops or self._stopping:
             await asyncio.sleep(0)
-            turn.cancel(CancelReason.STOP)
+            turn.cancel(CancelReason.SHUTDOWN if self._stopping else CancelReason.STOP)
         self._stops.discard(turn.holding.frame_id)
         try:
             await running
@@ -117,9 +117,10 @@ class Runner:
                 return await in_database(taking.take, thread_id, self.holder)
             except Exception:
                 logger.exception("Could not take thread %s.", thread_id)
-            if pause is None or self._stopping:
-                return None
-            await asyncio.sleep(pause)
+            if pause is not None and not self._stopping:
+                await asyncio.sleep(pause)
+            if self._stopping:
+                break
         return None
 
     async def _on_wake(self, ring: dict[str, Any]) -> None:

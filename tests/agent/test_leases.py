@@ -1,6 +1,8 @@
 """One holder at a time: a lapsed lease is swept, a stalled holder that wakes writes nothing."""
 
+import asyncio
 import json
+import threading
 
 import pytest
 from asgiref.sync import async_to_sync
@@ -205,6 +207,38 @@ def test_a_thread_whose_taking_failed_once_is_taken_without_another_ring(emulato
 
     assert [row.role for row in async_to_sync(scenario)()] == ["user", "assistant"]
     assert not failures
+
+
+@pytest.mark.parametrize("fails", [True, False])
+def test_what_is_being_taken_while_the_runner_stops_is_left_to_others(emulator, alice, monkeypatch, fails):
+    """Whether the taking has failed and is to be tried again, or is going on: no turn goes on behind the stop."""
+    monkeypatch.setattr(agent_runner, "TAKE_AGAIN_SECONDS", (0.5,))
+    take, begun, stopping = taking.take, threading.Event(), threading.Event()
+
+    def slowly(*given):
+        if begun.is_set():
+            return take(*given)
+        begun.set()
+        if fails:
+            raise OSError("the database is away")
+        stopping.wait(30)
+        return take(*given)
+
+    monkeypatch.setattr(taking, "take", slowly)
+    emulator.answer(text("Too late."), times=-1)
+
+    async def scenario():
+        async with running_world(emulator) as world:
+            thread = await world.new_thread(alice)
+            await world.say(thread, "Hello")
+            await asyncio.to_thread(begun.wait, 30)
+            asyncio.get_running_loop().call_later(0.1, stopping.set)  # when the block is being left
+        return thread
+
+    thread = async_to_sync(scenario)()
+    thread.refresh_from_db()
+    assert thread.state == Thread.State.IDLE
+    assert not emulator.requests(path="/v1/messages")
 
 
 def test_a_stop_whose_ring_was_lost_is_found_before_the_first_request(emulator, thread):
