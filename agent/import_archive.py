@@ -106,8 +106,8 @@ class Export:
             try:
                 with self._archive.open(member) as file:
                     yield from self._elements(file, member.filename)
-            # NotImplementedError is zipfile's word for a way of packing that it cannot read.
-            except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError, OSError):
+            # RuntimeError: encrypted, or packed in a way that zipfile cannot read.
+            except (zipfile.BadZipFile, zlib.error, EOFError, RuntimeError, OSError):
                 yield Entry(
                     member.filename, 0, b"", _("The archive is damaged here, so the rest of this file is lost.")
                 )
@@ -165,8 +165,8 @@ def _opened(file: IO[bytes]) -> tuple[zipfile.ZipFile, list[zipfile.ZipInfo]]:
         raise NoExport(_("The archive lists more files than any export has."))
     try:
         archive = zipfile.ZipFile(file)
-    # NotImplementedError: a version of the format that zipfile cannot read.
-    except (zipfile.BadZipFile, struct.error, ValueError, OSError, NotImplementedError, EOFError):
+    # RuntimeError: a version of the format that zipfile cannot read.
+    except (zipfile.BadZipFile, struct.error, ValueError, OSError, RuntimeError, EOFError):
         raise NoExport(damaged) from None
     members = [
         member

@@ -14,6 +14,7 @@ from datetime import date, datetime, timedelta
 from functools import partial
 from zoneinfo import ZoneInfo
 
+from accounts.days import local
 from memory.counts import COUNT, COUNT_CHINESE, COUNTED, NUMBER_CHINESE, UP_TO_TWENTY, number
 
 _WEEKDAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
@@ -62,7 +63,7 @@ def around_dates(text: str) -> list[str]:
 def _replace(rendered: Rendered, moments: Said, zone: ZoneInfo, match: re.Match[str]) -> str:
     if _is_name(match):
         return match.group()
-    days = dict.fromkeys(moment.astimezone(zone).date() for moment in moments(match.group()))
+    days = dict.fromkeys(local(moment, zone).date() for moment in moments(match.group()))
     results = list(dict.fromkeys(_rendered(rendered, match, day) for day in days))
     if len(results) > 1:
         raise Ambiguous(match.group(), results)

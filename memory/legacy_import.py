@@ -160,8 +160,6 @@ def _created(value: Any) -> datetime | None:
         created = moment_of(value)
     except (TypeError, ValueError):
         raise BrokenLine(_("Its created is no time.")) from None
-    if created.year == datetime.min.year:  # the year before it begins within some zones
-        raise BrokenLine(_("Its created is no time."))
     if created > clock.now():
         raise BrokenLine(_("Its created lies in the future."))
     return created
