@@ -30,6 +30,7 @@ class Migration(migrations.Migration):
     dependencies = [("shadow", "0024_evidence_of_what_is_there")]
 
     operations = [
+        migrations.RunSQL("SET CONSTRAINTS ALL IMMEDIATE", "SET CONSTRAINTS ALL IMMEDIATE"),
         migrations.AddField(
             model_name="shadowfactproposal",
             name="names_fact",

@@ -4,7 +4,11 @@ import tempfile
 from pathlib import Path
 
 import pytest
+from django.db import connection
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
 
+from tests.maxclaw.console_records import fill
 from tests.maxclaw.running import processes_of, wait_until
 
 
@@ -17,3 +21,32 @@ def data_dir():
     yield folder
     wait_until(lambda: not processes_of(folder), what=f"the end of everything in {folder}")
     shutil.rmtree(folder)
+
+
+@pytest.fixture
+def take_back_a_migration(db):
+    """Has the database lack a migration, the last of `maxclaw`, by what it records of them."""
+
+    def take_back():
+        [(app, last)] = MigrationLoader(connection).graph.leaf_nodes("maxclaw")
+        MigrationRecorder(connection).record_unapplied(app, last)
+
+    return take_back
+
+
+@pytest.fixture
+def staff(charlie):
+    charlie.is_staff = charlie.is_superuser = True
+    charlie.save()
+    return charlie
+
+
+@pytest.fixture
+def thread(alice, staff):
+    return fill(alice, staff)
+
+
+@pytest.fixture
+def console(client, staff):
+    client.force_login(staff)
+    return client

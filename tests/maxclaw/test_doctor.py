@@ -8,8 +8,6 @@ from io import StringIO
 
 import pytest
 from django.core.management import call_command
-from django.db import connection
-from django.db.migrations.recorder import MigrationRecorder
 
 from maxclaw import clock, doctor, heartbeat
 from maxclaw.doctor import FAIL, OK, WARN
@@ -58,8 +56,8 @@ def test_a_tick_that_is_late_is_a_warning():
     assert findings()["minute tick"].level == WARN
 
 
-def test_a_missing_migration_is_a_failure_and_its_tables_are_not_asked():
-    MigrationRecorder(connection).record_unapplied("maxclaw", "0003_stalefile_since")
+def test_a_missing_migration_is_a_failure_and_its_tables_are_not_asked(take_back_a_migration):
+    take_back_a_migration()
     found = findings()
     assert found["migrations"].level == FAIL
     assert "manage.py migrate" in found["migrations"].text
@@ -119,11 +117,11 @@ def test_a_model_server_that_answers_is_named(settings):
         emulator.wait()
 
 
-def test_the_command_prints_lines_or_json_and_ends_with_1_on_a_failure():
+def test_the_command_prints_lines_or_json_and_ends_with_1_on_a_failure(take_back_a_migration):
     lines = StringIO()
     call_command("doctor", stdout=lines)
     assert lines.getvalue().startswith("OK    configuration  ")
-    MigrationRecorder(connection).record_unapplied("maxclaw", "0003_stalefile_since")
+    take_back_a_migration()
     output = StringIO()
     with pytest.raises(SystemExit) as ended:
         call_command("doctor", json=True, stdout=output)

@@ -126,7 +126,6 @@ def test_a_taken_port_is_said_in_one_line(emulator):
     assert ended.stderr.count("\n") == 1
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux kills a child with its parent")
 def test_it_dies_with_its_parent():
     start = (
         "import subprocess, sys, time; "
