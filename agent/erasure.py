@@ -94,12 +94,13 @@ def _forget_in_reports(thread: Thread) -> None:
     """Reports of imports name what was left out by its title. Titles are no names: whose line it is, the id of the
     conversation in the file says."""
     sources = set(ImportedConversation.objects.filter(thread=thread).values_list("source", flat=True))
-    for job in ImportJob.objects.filter(owner_id=thread.owner_id) if sources else []:
+    for job in ImportJob.objects.select_for_update().filter(owner_id=thread.owner_id).order_by("pk") if sources else []:
         problems = job.report.get("problems", [])
-        kept = [problem for problem in problems if problem[-1] not in sources]
-        if len(kept) < len(problems):
-            job.report["problems"] = kept
-            job.save(update_fields=["report"])
+        job.report["problems"] = [problem for problem in problems if problem[-1] not in sources]
+        if job.finished is None:
+            # Its worker has a report of its own, which it stores over this one.
+            job.report["forgotten"] = sorted({*job.report.get("forgotten", []), *sources})
+        job.save(update_fields=["report"])
 
 
 def erase_user(user: User) -> None:

@@ -188,16 +188,22 @@ class _Work:
     def save(self, **more: object) -> None:
         """Store how far it came, and hold on. Raises _Taken."""
         self.saved = clock.monotonic()
-        fields: dict[str, object] = {
-            "done": self.job.done,
-            "total": self.job.total,
-            "position": self.job.position,
-            "report": self.report.to_json(),
-            "lease_until": clock.now() + LEASE,
-            **more,
-        }
-        if not ImportJob.objects.filter(pk=self.job.pk, lease_token=self.job.lease_token).update(**fields):
-            raise _Taken
+        held = ImportJob.objects.filter(pk=self.job.pk, lease_token=self.job.lease_token)
+        with transaction.atomic():
+            stored = held.select_for_update().values_list("report", flat=True).first()
+            if stored is None:
+                raise _Taken
+            self.report.forget(stored.get("forgotten", []))
+            held.update(
+                **{
+                    "done": self.job.done,
+                    "total": self.job.total,
+                    "position": self.job.position,
+                    "report": self.report.to_json(),
+                    "lease_until": clock.now() + LEASE,
+                    **more,
+                }
+            )
 
     def hand_on(self) -> None:
         """Go on in a task of its own: this was no failure."""

@@ -4,7 +4,7 @@ The format is told by the content: an archive or a JSON document is an export of
 lines.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import IO, Any
@@ -34,7 +34,8 @@ SOURCE_MAX_CHARS = 200  # of ImportedConversation.source
 class Report:
     """What an import came to. `seen` counts messages of the file, `left_out` what could not be imported: lines, or
     whole conversations and single messages of an export. `problems` holds (where, why, source) of the first of them;
-    `source` is the conversation's id in the file, blank where there is none: erasing finds by it what to forget."""
+    `source` is the conversation's id in the file, blank where there is none: erasing finds by it what to forget, and
+    leaves it in `forgotten` for an import that goes on."""
 
     seen: int = 0
     added: int = 0
@@ -46,6 +47,7 @@ class Report:
     empty: int = 0
     left_out: int = 0
     problems: list[tuple[Sentence | str, Sentence | str, str]] = field(default_factory=list)
+    forgotten: list[str] = field(default_factory=list)
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> "Report":
@@ -54,6 +56,11 @@ class Report:
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
+
+    def forget(self, sources: Collection[str]) -> None:
+        """Name nothing of these conversations of the file: they were erased meanwhile."""
+        self.forgotten = sorted(sources)
+        self.problems = [problem for problem in self.problems if problem[-1] not in sources]
 
     def count(self, outcome: Outcome) -> None:
         self.added += outcome.added

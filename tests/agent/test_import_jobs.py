@@ -138,6 +138,36 @@ def test_what_was_left_out_is_said_in_the_language_of_the_day_it_is_read(uploade
         ]
 
 
+def test_what_is_erased_while_it_is_imported_again_is_not_named_in_the_report(uploaded, monkeypatch):
+    monkeypatch.setattr(import_jobs, "SAVE_SECONDS", -1.0)  # after each conversation
+    first = {**exports.chatgpt_conversation(0), "title": "A canary's talk"}
+    run_import(uploaded(raw=json.dumps([first]).encode()).pk)
+    odd = {"parent": first["current_node"], "children": [], "message": {"author": {}}}
+    first["mapping"]["odd"] = odd
+    nested = exports.chatgpt_conversation(1)
+    nested["mapping"]["odd"] = {**odd, "parent": nested["current_node"]}
+    job = uploaded(raw=json.dumps([first, nested, exports.chatgpt_conversation(2)]).encode())
+    read_one, named = import_run._read, []
+
+    def read_and_erase(conversation):
+        if conversation["title"] == "Talk 2":
+            job.refresh_from_db()
+            named.extend(problems(job))
+            for thread in Thread.objects.filter(title="A canary's talk"):
+                erasing.erase_thread(thread)
+        return read_one(conversation)
+
+    monkeypatch.setattr(import_run, "_read", read_and_erase)
+    run_import(job.pk)
+    job.refresh_from_db()
+    assert job.state == "done"
+    assert [where for where, _why, _source in named] == [
+        "export.zip, entry 1 (“A canary's talk”)",
+        "export.zip, entry 2 (“Talk 1”)",
+    ]
+    assert [where for where, _why, _source in problems(job)] == ["export.zip, entry 2 (“Talk 1”)"]
+
+
 def test_why_an_import_failed_is_said_in_the_language_of_the_day_it_is_read(uploaded):
     job = uploaded(raw=b"PK\x03\x04 nothing")
     run_import(job.pk)
