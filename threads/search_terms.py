@@ -17,7 +17,7 @@ WORD_MIN_CHARS_SPACELESS = 2
 WORDS_MAX_CHARS = 10_000
 MAX_NEEDLES = 40
 # Each is compared with each: of more, the longest ones are, as they are what is looked for.
-MAX_CANDIDATES = 64
+MAX_COMPARED = 64
 QUOTES = "\"'`“”„‘’‚«»‹›「」『』《》"
 
 PUNCTUATION = QUOTES + ".,;:!?…()[]{}<>，。；：！？（）【】、"
@@ -110,7 +110,7 @@ def _needles(plain: list[str], compounds: list[str]) -> tuple[str, ...]:
     parts = [part for word in plain for part in query_words(word)]
     beginnings = {beginning for part in parts if _is_term(beginning := _beginning(part))}
     needles: list[str] = []
-    candidates = sorted({*beginnings, *compounds}, key=lambda needle: (-len(needle), needle))[:MAX_CANDIDATES]
+    candidates = sorted({*beginnings, *compounds}, key=lambda needle: (-len(needle), needle))[:MAX_COMPARED]
     for candidate in sorted(candidates, key=lambda needle: (len(needle), needle)):
         if not any(needle in candidate for needle in needles):
             needles.append(candidate)
