@@ -96,10 +96,13 @@ def _forget_in_reports(thread: Thread) -> None:
     sources = set(ImportedConversation.objects.filter(thread=thread).values_list("source", flat=True))
     for job in ImportJob.objects.select_for_update().filter(owner_id=thread.owner_id).order_by("pk") if sources else []:
         problems = job.report.get("problems", [])
-        job.report["problems"] = [problem for problem in problems if problem[-1] not in sources]
+        kept = [problem for problem in problems if problem[-1] not in sources]
+        # The worker of one that goes on has a report of its own, which it stores over this one.
         if job.finished is None:
-            # Its worker has a report of its own, which it stores over this one.
             job.report["forgotten"] = sorted({*job.report.get("forgotten", []), *sources})
+        elif len(kept) == len(problems):
+            continue
+        job.report["problems"] = kept
         job.save(update_fields=["report"])
 
 
