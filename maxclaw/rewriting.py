@@ -1,9 +1,9 @@
 """After an erasure the database's own files are written anew, so that what was erased stands in none of them either.
 
 A deleted row stays in its table's file until another takes its place, in what the planner knows of a column (its most
-common values), and in the write-ahead log. So every table is rewritten, rows that were deleted in normal use included;
-then the planner's knowledge; then the log moves on, and its old files go. What is left to do are rows of a table:
-whoever is stopped goes on later.
+common values), in the write-ahead log, and in the queue of notifications, which carry small events whole. So every
+table is rewritten, rows that were deleted in normal use included; then the planner's knowledge; then the log and the
+queue move on, and their old files go. What is left to do are rows of a table: whoever is stopped goes on later.
 
 This needs the embedded server, which keeps no old file of the log for later use (`wal_recycle`), or a superuser.
 """
@@ -38,7 +38,12 @@ REWRITING_LOCK = 3
 
 STATISTICS = "pg_statistic"
 LOG = "pg_wal"
-LAST = (STATISTICS, LOG)  # in this order, once no table is left
+QUEUE = "pg_notify"
+LAST = (STATISTICS, LOG, QUEUE)  # in this order, once no table is left
+
+# PostgreSQL's own: a file of the queue has 32 pages, and a notification of this size takes more than half of one.
+QUEUE_FILE_PAGES = 32
+NOTIFICATION_CHARS = 7_900
 
 logger = logging.getLogger("maxclaw.rewriting")
 Tell = Callable[[str], None]
@@ -162,6 +167,8 @@ def _rewrite_some(until: float, large: bool, tell: Tell | None) -> bool:
 def _rewrite(name: str, before: int) -> bool:
     if name == LOG:
         return _end_log_files()
+    if name == QUEUE:
+        return _end_queue_files()
     if name == STATISTICS:
         before = int(_value("SELECT pg_current_xact_id()::text"))
     return _nobody_reads_rows_before(before) and _rewrite_table(name)
@@ -218,6 +225,29 @@ def _end_log_files() -> bool:
     with connection.cursor() as cursor:
         cursor.execute("CHECKPOINT")
     return bool(_value("SELECT min(name) > %s FROM pg_ls_waldir() WHERE name ~ '^[0-9A-F]{24}$'", [max(last, ahead)]))
+
+
+def _end_queue_files() -> bool:
+    """Have the queue of notifications go on in a file that was never used before. Returns whether those until now are
+    removed: whoever listens and is behind holds them back."""
+    until_now = _queue_files()
+    _notify_nobody(2 * QUEUE_FILE_PAGES)
+    deadline = clock.monotonic() + READERS_SECONDS
+    while until_now & _queue_files():
+        if clock.monotonic() > deadline:
+            return False
+        sleep(0.05)
+        _notify_nobody(QUEUE_FILE_PAGES)  # the queue's end moves when its head does
+    return True
+
+
+def _queue_files() -> set[str]:
+    return set(_value("SELECT array(SELECT pg_ls_dir('pg_notify'))"))
+
+
+def _notify_nobody(pages: int) -> None:
+    for _page in range(pages):
+        _value("SELECT pg_notify('nobody', repeat(' ', %s))", [NOTIFICATION_CHARS])
 
 
 @contextmanager

@@ -202,7 +202,7 @@ def test_after_erasing_a_canary_is_in_no_table_log_or_file(server, emulator, log
         cursor.execute("SHOW wal_recycle")
         if cursor.fetchone()[0] != "off":
             pytest.skip("this run uses a server that is not the embedded one")
-    assert database_files_with(CANARY) == {"base", "pg_wal"}, "else this proves nothing"
+    assert database_files_with(CANARY) >= {"base", "pg_wal"}, "else this proves nothing"
     tasks.rewrite_files()
     assert rewriting.progress().is_done
     assert database_files_with(CANARY) == set()

@@ -144,3 +144,31 @@ def test_the_last_page_says_how_far_it_is(client, settings):
     assert "about to be written anew" in page()
     StaleFile.objects.create(name=TABLE, before=1)
     assert f"1 of {rewriting.progress().total} parts are left" in page()
+
+
+def test_the_queue_of_notifications_goes_on_in_a_file_of_its_own(stale, other):
+    """What was rung stands in it until then, whether or not somebody still listens."""
+    other.execute("LISTEN heard")
+    other.commit()
+    word = "canary-of-the-queue"
+
+    def found():
+        return rewriting._value(
+            "SELECT count(*) FROM pg_ls_dir('pg_notify') AS file"
+            " WHERE position(%s::bytea IN pg_read_binary_file('pg_notify/' || file)) > 0",
+            [word],
+        )
+
+    for _attempt in range(3):  # the page may be the last one of a file
+        rewriting._value("SELECT pg_notify('heard', %s)", [word])
+        rewriting._notify_nobody(18)  # more than are held back in memory
+        if found():
+            break
+    assert found(), "else this proves nothing"
+    StaleFile.objects.all().delete()
+    StaleFile.objects.create(name=rewriting.QUEUE, before=0)
+    for _round in range(100):  # a listener that is behind holds it back
+        if rewriting.rewrite().is_done:
+            break
+    assert rewriting.progress().is_done
+    assert not found()
